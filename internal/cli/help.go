@@ -24,7 +24,7 @@ func explain(model *kong.Node) {
 	}
 }
 
-// unwrapped joins the lines of each paragraph. Lines that begin with four spaces stay as they are.
+// unwrapped joins the lines of each paragraph. Lines that begin with four spaces do not change.
 func unwrapped(text string) string {
 	var all []string
 	for paragraph := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n\n") {

@@ -28,7 +28,7 @@ func (m members) value(dst []byte, name string, v []byte) []byte {
 	return append(dst, v...)
 }
 
-// append is rewriteObject; other members stay as they are.
+// append is rewriteObject; other members do not change.
 func (m members) append(dst, obj []byte) []byte { return rewriteObject(dst, obj, m.value) }
 
 // only is append without the other members.

@@ -10,7 +10,7 @@ import (
 )
 
 // TestTailKeepsTheNewest adds batches of many sizes. The tail holds the newest versions without
-// gaps, within its limits, and what its readers hold does not change.
+// gaps, within its limits, and the events that its readers hold do not change.
 func TestTailKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	var total atomic.Int64

@@ -42,8 +42,8 @@ func (q Query) Topic() string { return statements[q].topic }
 // PostgreSQL returns the text for PostgreSQL.
 func (q Query) PostgreSQL() string { return statements[q].text }
 
-// adapt names values as SQLite does, shows it the comments that are for it, and hides from it what is
-// for PostgreSQL.
+// adapt names values as SQLite does, turns the comments for SQLite into text, and the text for PostgreSQL
+// into comments.
 var adapt = strings.NewReplacer("$", "?", "/*postgres{*/", "/*", "/*}*/", "*/", "/*sqlite", "", "*/", "")
 
 // SQLite returns the text for SQLite.

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Tasks are the tables of tasks and beside them, except for what every message pays for: a store appends
-// and reads heads and entries itself, and lists the tasks of an owner.
+// Tasks are the tables of tasks and the ones beside them, except for the operations of every message: a
+// store itself appends and reads heads and entries, and lists the tasks of an owner.
 type Tasks struct {
 	DB TaskDB
 	// Damaged is the error of the database for damaged data.
@@ -20,6 +20,11 @@ type Tasks struct {
 type TaskDB interface {
 	DB
 	HeadReader
+	TaskTransactor
+}
+
+// TaskTransactor runs transactions that only stores of tasks need.
+type TaskTransactor interface {
 	// ReadOf is like Read, for the data of one task.
 	ReadOf(ctx context.Context, key task.Key, f func(Conn) error) error
 	// WriteLarge is like Write, for a transaction that writes size bytes.
