@@ -90,9 +90,15 @@ func TestOpenWithoutJetStream(t *testing.T) {
 		return
 	}
 	defer b.Close()
-	ctx, cancel = context.WithTimeout(t.Context(), 4*time.Second)
-	defer cancel()
-	if err := b.Publish(ctx, protocol.JobAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnavailable) {
+	for range 5 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		// A try that has no response yet at the deadline has an unknown outcome, which is rare.
+		if err = b.Publish(ctx, protocol.JobAt("echo"), letter("a")); !errors.Is(err, bus.ErrUnknown) {
+			break
+		}
+	}
+	if !errors.Is(err, bus.ErrUnavailable) {
 		t.Errorf("Publish = %v, want ErrUnavailable", err)
 	}
 }

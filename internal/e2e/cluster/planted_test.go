@@ -157,44 +157,61 @@ func (c *campaign) lostHint() error {
 	if err := c.members(ctx); err != nil {
 		return err
 	}
-	holder, reader := &member{c.nodes[0].Hub, c.t, "a"}, c.nodes[1]
-	id := holder.send("slow", message{text: "3"}).ID
-	resp, err := hubtest.Do(ctx, hubtest.Request{
-		Method: http.MethodPost, URL: reader.URL() + "/v1/a2a/tasks/" + id + ":subscribe", Header: []string{"Last-Event-ID", "1"},
-	})
+	reader := c.nodes[1]
+	id := (&member{c.nodes[0].Hub, c.t, "a"}).send("slow", message{text: "3"}).ID
+	read, err := c.subscribe(ctx, reader, id)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	begun, all := make(chan bool, 1), make(chan []hubtest.Event, 1)
-	go func() { // ends with the body
+	witness, err := c.subscribe(ctx, c.nodes[2], id)
+	if err != nil {
+		return err
+	}
+	flow := reader.db.Stall(linktest.Both)
+	select {
+	case <-witness: // so the hint of the end has been sent to all hubs
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	reader.db.Cut() // messages sent meanwhile are lost
+	flow()
+	select {
+	case got := <-read:
+		completed(c.t, got)
+		return nil
+	case <-time.After(30 * time.Second):
+		return wrong("a reader misses the end of a task that has ended")
+	}
+}
+
+// subscribe follows a task at a hub until ctx ends, and returns when its first event has arrived. The
+// channel receives all events when the stream has ended.
+func (c *campaign) subscribe(ctx context.Context, n *node, id string) (<-chan []hubtest.Event, error) {
+	resp, err := hubtest.Do(ctx, hubtest.Request{
+		Method: http.MethodPost, URL: n.URL() + "/v1/a2a/tasks/" + id + ":subscribe", Header: []string{"Last-Event-ID", "1"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	begun, all := make(chan bool), make(chan []hubtest.Event, 1)
+	go func() { // ends with ctx
+		defer resp.Body.Close()
 		var got []hubtest.Event
 		for ev, err := range hubtest.Events(resp.Body) {
 			if err != nil {
 				break
 			}
 			if got = append(got, ev); len(got) == 1 {
-				begun <- true
+				close(begun)
 			}
 		}
 		all <- got
 	}()
-	<-begun
-	flow := reader.db.Stall(linktest.Both)
-	for holder.get(id).Status.State != "TASK_STATE_COMPLETED" {
-		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	reader.db.Cut() // messages sent meanwhile are lost
-	flow()
 	select {
-	case got := <-all:
-		completed(c.t, got)
-		return nil
-	case <-time.After(30 * time.Second):
-		resp.Body.Close()
-		return wrong("a reader misses the events after %d of a task that has ended", len(<-all))
+	case <-begun:
+		return all, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
