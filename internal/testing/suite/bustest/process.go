@@ -49,7 +49,7 @@ func serve(ctx context.Context, b bus.Bus) error {
 		if err != nil {
 			return err
 		}
-		if err := b.Publish(ctx, answers, &bus.Envelope{ID: d.ID + "-answer", Type: d.Type, Source: "worker/child"}); err != nil {
+		if err := publishKnown(ctx, b, answers, &bus.Envelope{ID: d.ID + "-answer", Type: d.Type, Source: "worker/child"}); err != nil {
 			return err
 		}
 		if d.Type == typeHold {
@@ -60,6 +60,15 @@ func serve(ctx context.Context, b bus.Bus) error {
 		}
 	}
 	return nil
+}
+
+// publishKnown publishes e until the outcome is known: two processes create a queue at the same time.
+func publishKnown(ctx context.Context, b bus.Bus, to bus.Address, e *bus.Envelope) error {
+	err := b.Publish(ctx, to, e)
+	for errors.Is(err, bus.ErrUnknown) && ctx.Err() == nil {
+		err = b.Publish(ctx, to, e)
+	}
+	return err
 }
 
 // testProcesses kills a process that holds an envelope. On a stalled machine leases may end before,
@@ -88,11 +97,7 @@ func testProcesses(x *bed) {
 	for i, typ := range []bus.Type{typeEcho, typeEcho, typeHold} {
 		e := letter(fmt.Sprint("a", i))
 		e.Type = typ
-		err := b.Publish(x.context(), childQueue, e)
-		for errors.Is(err, bus.ErrUnknown) {
-			err = b.Publish(x.context(), childQueue, e) // two processes create the queue at the same time
-		}
-		if err != nil {
+		if err := publishKnown(x.context(), b, childQueue, e); err != nil {
 			x.Fatalf("Publish = %v", err)
 		}
 	}
