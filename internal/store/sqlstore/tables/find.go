@@ -60,7 +60,10 @@ func findNotes(in NoteIndex, size int, where *memory.Range, q *memory.Query) (*m
 	if err != nil {
 		return nil, err
 	}
-	return &f.Found, cmp.Or(f.rarest(words), f.rarest(loose))
+	if err := f.rarest(words); err != nil {
+		return nil, err
+	}
+	return &f.Found, f.rarest(loose)
 }
 
 // full reports whether the search needs no more notes.

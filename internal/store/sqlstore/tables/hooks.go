@@ -81,7 +81,7 @@ func (t Tasks) put(ctx context.Context, h *task.Hook) error {
 }
 
 // SendHook stores h, whose task exists, in a transaction of c.
-func SendHook(c Conn, h *task.Hook) error {
+func SendHook(c Execer, h *task.Hook) error {
 	if err := c.Exec(qPutHook, hookValues(h)...); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (t Tasks) DropHook(ctx context.Context, ref task.HookRef) error {
 }
 
 // execRef executes statements whose values are ref.
-func execRef(c Conn, ref task.HookRef, queries ...Query) error {
+func execRef(c Execer, ref task.HookRef, queries ...Query) error {
 	for _, q := range queries {
 		if err := c.Exec(q, ref.Task, ref.ID); err != nil {
 			return err

@@ -152,14 +152,14 @@ func rangesAfter(c Conn, q *task.Query) ([]sqlstore.IDRange, error) {
 	if q.After.Key == 0 {
 		return sqlstore.IDRanges(q.IDPrefix), nil
 	}
-	all, err := rows(c, scanPlace, qPlaceOfKey, q.After.Key)
-	if err == nil && len(all) == 0 {
+	at, found, err := one(c, scanPlace, qPlaceOfKey, q.After.Key)
+	if err == nil && !found {
 		err = fmt.Errorf("continue after task %d: %w", q.After.Key, task.ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return sqlstore.IDRangesAfter(q.IDPrefix, all[0].id, all[0].owner), nil
+	return sqlstore.IDRangesAfter(q.IDPrefix, at.id, at.owner), nil
 }
 
 // idPlace is the position of a task in lists of ids.

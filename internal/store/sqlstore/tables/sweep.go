@@ -75,7 +75,7 @@ func DeleteDoomed(c Conn, first func(key task.Key) (more bool, err error)) (more
 
 // DeleteEnded deletes up to limit tasks that ended earlier, and returns their number, also with an
 // error.
-func DeleteEnded(ctx context.Context, db TaskDB, before task.Millis, limit int) (total int, err error) {
+func DeleteEnded(ctx context.Context, db TaskTransactor, before task.Millis, limit int) (total int, err error) {
 	for total < limit {
 		slice := min(limit-total, sliceTasks)
 		n := new(int) // the job may run after the call has ended
@@ -149,12 +149,12 @@ func (ch *Change) deleteTask(t *endedTask) error {
 }
 
 // DropEntries deletes the rows of entries of a task.
-func DropEntries(c Conn, key task.Key) error {
+func DropEntries(c Execer, key task.Key) error {
 	return c.Exec(qDeleteEntries, sqlstore.Place(key, 0), sqlstore.Place(key, sqlstore.MaxVersion))
 }
 
 // DropJournal deletes the journal of a task.
-func DropJournal(c Conn, key task.Key) error {
+func DropJournal(c Execer, key task.Key) error {
 	if err := c.Exec(qDropJournal, sqlstore.Place(key, 0), sqlstore.Place(key, sqlstore.MaxVersion)); err != nil {
 		return fmt.Errorf("delete journal of task %d: %w", key, err)
 	}
