@@ -52,7 +52,12 @@ type DeadLetters struct {
 	Logger *slog.Logger
 }
 
-func (c *DeadLetters) logger() *slog.Logger { return cmp.Or(c.Logger, slog.New(slog.DiscardHandler)) }
+func (c *DeadLetters) logger() *slog.Logger {
+	if c.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return c.Logger
+}
 
 // hub returns the id of the hub; empty if it has none.
 func (c *DeadLetters) hub() string {

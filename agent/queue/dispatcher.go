@@ -364,4 +364,9 @@ func (d *Dispatcher) disconnectedUntil(now time.Time) time.Time {
 
 func (d *Dispatcher) maxWait() time.Duration { return cmp.Or(d.MaxWait, protocol.MaxWait) }
 
-func (d *Dispatcher) log() *slog.Logger { return cmp.Or(d.Logger, slog.New(slog.DiscardHandler)) }
+func (d *Dispatcher) log() *slog.Logger {
+	if d.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return d.Logger
+}

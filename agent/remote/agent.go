@@ -1,7 +1,6 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"log/slog"
@@ -107,7 +106,12 @@ func (a *Agent) Kind() string { return "remote" }
 // Close closes the connections to the agent. Runs must have ended.
 func (a *Agent) Close() error { return a.closeConnections() }
 
-func (a *Agent) logger() *slog.Logger { return cmp.Or(a.Logger, slog.New(slog.DiscardHandler)) }
+func (a *Agent) logger() *slog.Logger {
+	if a.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return a.Logger
+}
 
 // Execute implements a2asrv.AgentExecutor.
 func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

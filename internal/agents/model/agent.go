@@ -156,7 +156,12 @@ func (a *Agent) Traits() agent.Traits {
 // Kind returns "model", the kind of the agent for people.
 func (a *Agent) Kind() string { return "model" }
 
-func (a *Agent) logger() *slog.Logger { return cmp.Or(a.Logger, slog.New(slog.DiscardHandler)) }
+func (a *Agent) logger() *slog.Logger {
+	if a.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return a.Logger
+}
 
 // Execute implements a2asrv.AgentExecutor.
 func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {

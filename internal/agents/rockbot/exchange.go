@@ -1,7 +1,6 @@
 package rockbot
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,7 +107,12 @@ func (x *Exchange) begin() {
 	})
 }
 
-func (x *Exchange) log() *slog.Logger { return cmp.Or(x.Logger, slog.New(slog.DiscardHandler)) }
+func (x *Exchange) log() *slog.Logger {
+	if x.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return x.Logger
+}
 
 // Run receives messages of agents until ctx ends. It returns nil in that case.
 func (x *Exchange) Run(ctx context.Context) error {

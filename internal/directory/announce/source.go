@@ -89,7 +89,12 @@ var _ directory.Source = (*Source)(nil)
 // Name implements directory.Source.
 func (*Source) Name() string { return "the bus" }
 
-func (src *Source) log() *slog.Logger { return cmp.Or(src.Logger, slog.New(slog.DiscardHandler)) }
+func (src *Source) log() *slog.Logger {
+	if src.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return src.Logger
+}
 
 // Load implements directory.Source.
 func (src *Source) Load(ctx context.Context) directory.Update {

@@ -158,7 +158,12 @@ func (o *Options) breaker() *breaker {
 	return &breaker{after: cmp.Or(o.BreakAfter, DefaultBreakAfter), every: limit(o.ProbeEvery, DefaultProbeEvery)}
 }
 
-func (o *Options) log() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
+func (o *Options) log() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
+}
 
 // bound limits ctx by d; zero means no limit.
 func bound(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
