@@ -19,6 +19,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -37,16 +38,19 @@ type peer struct {
 func startPeer(t *testing.T, answer http.HandlerFunc) *peer {
 	t.Helper()
 	p := &peer{answer: answer}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.mu.Lock()
-		p.asked++
-		p.header = r.Header.Clone()
-		answer := p.answer
-		p.mu.Unlock()
-		answer(w, r)
-	}))
+	p.Server = &httptest.Server{Listener: testenv.Listen(t), Config: &http.Server{Handler: http.HandlerFunc(p.serve)}}
+	p.Start()
 	t.Cleanup(p.Close)
 	return p
+}
+
+func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	p.asked++
+	p.header = r.Header.Clone()
+	answer := p.answer
+	p.mu.Unlock()
+	answer(w, r)
 }
 
 func (p *peer) becomes(answer http.HandlerFunc) {

@@ -1,14 +1,17 @@
 // Package mocktest serves mock agents during a test.
 //
-// Start takes a script of package mock and serves it on a free local port. The server ends with
-// the test. An invalid script ends the test.
+// Start takes a script of package mock and serves it on a local port that is reserved until the
+// test has ended: after Close, no other server answers there. The server ends with the test. An
+// invalid script ends the test.
 package mocktest
 
 import (
 	"context"
+	"fmt"
 	"net"
 
 	"github.com/parley-a2a/parley/internal/mock"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // TB is the part of testing.TB that Start needs.
@@ -21,7 +24,8 @@ type TB interface {
 // Server is a started server.
 type Server struct {
 	*mock.Server
-	url string
+	url    string
+	served <-chan struct{} // closed when no connection is open and the port is closed
 }
 
 // Start serves the agents of a script in YAML until the test has ended.
@@ -38,7 +42,13 @@ func Start(t TB, script string) *Server {
 // StartConfig is Start for a Config that was created in Go or loaded from a file.
 func StartConfig(t TB, c *mock.Config) *Server {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	port, release, err := testenv.ReservePort()
+	if err != nil {
+		t.Fatalf("listen: %v", err)
+		return nil
+	}
+	t.Cleanup(release)
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		t.Fatalf("listen: %v", err)
 		return nil
@@ -55,11 +65,17 @@ func StartConfig(t TB, c *mock.Config) *Server {
 		defer close(served)
 		_ = s.Serve(context.Background(), l) // a listener error shows in every call
 	}()
-	t.Cleanup(func() {
-		s.Close()
-		<-served
-	})
-	return &Server{s, url}
+	server := &Server{s, url, served}
+	t.Cleanup(func() { _ = server.Close() })
+	return server
+}
+
+// Close ends the server as its embedded Close does, and returns when its port is closed. A second
+// call does nothing.
+func (s *Server) Close() error {
+	err := s.Server.Close()
+	<-s.served
+	return err
 }
 
 // URL returns the address of the server, which is the base URL of the first agent.

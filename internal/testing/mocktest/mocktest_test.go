@@ -1,10 +1,13 @@
 package mocktest_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -76,11 +79,16 @@ func TestStart(t *testing.T) {
 	if got := send(t, s.URL()+"/v1/a2a/go/message:send", `{"text":"x"}`); !strings.Contains(got, `"other"`) {
 		t.Errorf("the answer to a text is %s", got)
 	}
-	for _, f := range tb.cleanups {
-		f()
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
-	if resp, err := client.Get(s.URL()); err == nil {
-		resp.Body.Close()
-		t.Error("the server answers after the end of the test")
+	if resp, err := client.Get(s.URL()); !errors.Is(err, syscall.ECONNREFUSED) {
+		if err == nil {
+			resp.Body.Close()
+		}
+		t.Errorf("a call after Close = %v, want a closed port", err)
+	}
+	for _, f := range slices.Backward(tb.cleanups) {
+		f()
 	}
 }

@@ -56,6 +56,17 @@ func Port(tb testing.TB) int {
 	return n
 }
 
+// Listen listens on a port of loopback that is reserved until tb has ended. It is for servers that
+// a test closes before it ends: no other test gets the port, so that calls to it keep failing.
+func Listen(tb testing.TB) net.Listener {
+	tb.Helper()
+	l, err := net.Listen("tcp", Addr(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
 // Addr returns a loopback address with a port that is reserved until tb has ended.
 func Addr(tb testing.TB) string {
 	tb.Helper()
