@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -41,11 +42,28 @@ func start(t *testing.T, s task.Store) (r *events.Recorder, stop func()) {
 	return r, stop
 }
 
+// watch yields the events of q one by one.
+func watch(t *testing.T, r *events.Recorder, q events.Query) iter.Seq2[events.Event, error] {
+	return func(yield func(events.Event, error) bool) {
+		for batch, err := range r.Watch(t.Context(), q) {
+			if err != nil {
+				yield(events.Event{}, err)
+				return
+			}
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // read returns the events of q up to now, without the final one.
 func read(t *testing.T, r *events.Recorder, q events.Query) (all []events.Event) {
 	t.Helper()
 	q.Once = true
-	for e, err := range r.Watch(t.Context(), q) {
+	for e, err := range watch(t, r, q) {
 		if err != nil {
 			t.Fatalf("Watch = %v", err)
 		}
@@ -188,7 +206,7 @@ func TestFollow(t *testing.T) {
 		var got []events.Event
 		var reader sync.WaitGroup
 		reader.Go(func() {
-			for e, err := range r.Watch(t.Context(), events.Query{}) {
+			for e, err := range watch(t, r, events.Query{}) {
 				if err != nil {
 					t.Errorf("Watch = %v", err)
 				} else if e.Type != "" {
@@ -199,11 +217,13 @@ func TestFollow(t *testing.T) {
 		synctest.Wait()
 		for i := range 3 {
 			lifeOf(t, watched, "anna", a2a.TaskID(fmt.Sprint("t", i)))
+			time.Sleep(time.Second) // the reader rests between two looks
 			synctest.Wait()
 			if want := 5*i + 4; len(got) != want {
 				t.Fatalf("the reader has %d events, want %d", len(got), want)
 			}
 			note(r, i)
+			time.Sleep(time.Second)
 			synctest.Wait()
 			if want := 5*i + 5; len(got) != want {
 				t.Fatalf("the reader has %d events, want %d", len(got), want)
@@ -226,7 +246,7 @@ func TestPosition(t *testing.T) {
 		synctest.Wait()
 		lifeOf(t, s, "anna", "t1")
 		var last events.Event
-		for e, err := range r.Watch(t.Context(), events.Query{After: events.First, Once: true, Filter: events.Filter{Owner: "nemo"}}) {
+		for e, err := range watch(t, r, events.Query{After: events.First, Once: true, Filter: events.Filter{Owner: "nemo"}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -409,7 +429,7 @@ func TestSlowReader(t *testing.T) {
 		synctest.Wait()
 		add(t, s, "a")
 		var got []events.Event
-		for e, err := range r.Watch(t.Context(), events.Query{After: events.First}) {
+		for e, err := range watch(t, r, events.Query{After: events.First}) {
 			if err != nil {
 				t.Fatal(err)
 			}

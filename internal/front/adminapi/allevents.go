@@ -64,7 +64,7 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 	defer cancel()
 	stream := openEvents(w, r)
 	defer stream.beating(cancel)()
-	for e, err := range h.Events.Watch(ctx, *q) {
+	for batch, err := range h.Events.Watch(ctx, *q) {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			h.log().Error("a stream of events has ended", "error", err)
@@ -72,11 +72,13 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 			return sent
 		case err != nil:
 			return sent
-		case stream.sendEvent(&e) != nil:
+		case stream.sendEvents(batch) != nil:
 			return sent
 		}
-		if e.Type != "" {
-			sent++
+		for i := range batch {
+			if batch[i].Type != "" {
+				sent++
+			}
 		}
 	}
 	return sent
@@ -84,26 +86,30 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 
 // fail sends the final event of a stream that cannot go on.
 func (e *eventStream) fail() {
-	_ = e.sendEvent(&events.Event{
+	_ = e.sendEvents([]events.Event{{
 		Type: events.StreamEnd, Time: time.Now().UTC(), Data: map[string]any{"reason": "the hub cannot read its events now"},
-	}) // the final event
+	}}) // the final event
 }
 
-// sendEvent sends an event with its id. One without a type has no data: clients only store its
-// id.
-func (e *eventStream) sendEvent(v *events.Event) error {
-	if v.Type == "" {
-		return e.send("id: " + v.ID + "\n\n")
+// sendEvents sends events with their ids in one piece. One without a type has no data: clients only
+// store its id.
+func (e *eventStream) sendEvents(batch []events.Event) error {
+	var text []byte
+	for i := range batch {
+		v := &batch[i]
+		if v.ID != "" {
+			text = append(append(append(text, "id: "...), v.ID...), '\n')
+		}
+		if v.Type != "" {
+			b, err := json.Marshal(v)
+			if err != nil {
+				return err
+			}
+			text = append(append(append(text, "data: "...), b...), '\n')
+		}
+		text = append(text, '\n')
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	id := ""
-	if v.ID != "" {
-		id = "id: " + v.ID + "\n"
-	}
-	return e.send(id + "data: " + string(b) + "\n\n")
+	return e.Send(text)
 }
 
 // eventQuery parses the query of a request. Last-Event-ID, which clients send when they
