@@ -114,7 +114,8 @@ var (
 	promptKitArtifact = members{"parts": listOf(wrapPart)}.append
 	promptKitMessage  = members{"role": appendPlainRole, "parts": listOf(wrapPart)}.append
 	promptKitStatus   = members{"state": stateName(promptKitState), "message": promptKitMessage}.append
-	promptKitUpdate   = members{"status": promptKitStatus, "artifact": promptKitArtifact}.append
+	promptKitChange   = members{"status": promptKitStatus}.append
+	promptKitChunk    = members{"artifact": promptKitArtifact}.append
 	promptKitTask     = members{"status": promptKitStatus, "artifacts": listOf(promptKitArtifact), "history": listOf(promptKitMessage)}.append
 	promptKitTasks    = members{"tasks": listOf(promptKitTask)}.append
 )
@@ -139,7 +140,7 @@ func promptKitFrame(dst, v1 []byte) []byte {
 	case "task", "statusUpdate":
 		return promptKitTask(dst, v)
 	case "artifactUpdate":
-		return promptKitUpdate(dst, v)
+		return promptKitChunk(dst, v)
 	}
 	return promptKitAnswer(dst, v1)
 }

@@ -141,6 +141,9 @@ func TestPromptKitFrames(t *testing.T) {
 		{"status", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING","message":{"messageId":"m","role":"ROLE_AGENT","parts":[]}},"metadata":{"k":1}}}`, []string{
 			`{"taskId":"t","contextId":"c","status":{"state":"working","message":{"messageId":"m","role":"agent","parts":[]}},"metadata":{"k":1}}`,
 		}},
+		{"a status with an unknown artifact", `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"artifact":"a"}}`, []string{
+			`{"taskId":"t","contextId":"c","status":{"state":"working"},"artifact":"a"}`,
+		}},
 	}
 	for _, tt := range tests {
 		var got []string
@@ -150,6 +153,17 @@ func TestPromptKitFrames(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
+	}
+}
+
+// TestPromptKitKeepsUnknownMembers: a member that another object of v1.0 defines is unknown in an artifact
+// update, and does not change.
+func TestPromptKitKeepsUnknownMembers(t *testing.T) {
+	t.Parallel()
+	const in = `{"artifactUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING"},"artifact":{"artifactId":"a","parts":[]}}}`
+	const want = `{"taskId":"t","status":{"state":"TASK_STATE_WORKING"},"artifact":{"artifactId":"a","parts":[]}}`
+	if got := string(dialect.PromptKit.AppendResult(nil, dialect.SubscribeToTask, []byte(in))); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

@@ -112,7 +112,7 @@ func (s *promptKitStream) status(v []byte) [][]byte {
 		events = append(events, workingEvent(v, member(status, "timestamp")))
 	}
 	s.state = next
-	return append(events, promptKitUpdate(nil, v))
+	return append(events, promptKitChange(nil, v))
 }
 
 // resume returns a working event if v is the first event after an interrupted state.
