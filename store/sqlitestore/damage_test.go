@@ -97,6 +97,28 @@ func TestDamageIsReported(t *testing.T) {
 	}
 }
 
+// TestDamageAtTheEndOfAPage: the last head of a page is damaged, after which no row is read. The
+// connection is not used again, so that it does not hold a snapshot of the file.
+func TestDamageAtTheEndOfAPage(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "db")
+	fill(t, path)
+	sql(t, path, "UPDATE tasks SET rest = x'00' WHERE id = 't7'")
+	var met reports
+	tasks := openTest(t, path, Options{Damaged: met.add, Readers: 1}).Tasks()
+	if due, err := tasks.Due(t.Context(), 0, 7); len(due) != 7 || err != nil {
+		t.Fatalf("Due before the damaged head = %d heads, %v; want 7", len(due), err)
+	}
+	for range 2 {
+		if due, err := tasks.Due(t.Context(), 0, 8); len(due) > 0 || !errors.Is(err, ErrDamaged) || !errors.Is(err, task.ErrCorrupt) {
+			t.Errorf("Due up to the damaged head = %d heads, %v; want ErrDamaged", len(due), err)
+		}
+	}
+	if len(met.all) != 2 {
+		t.Errorf("%d reports of damage, want 2", len(met.all))
+	}
+}
+
 // keyOf returns the key of a task without reading its head.
 func keyOf(t *testing.T, db *DB, id string) (key task.Key) {
 	t.Helper()

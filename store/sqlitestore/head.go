@@ -14,9 +14,9 @@ import (
 const columns = tables.HeadColumns
 
 // Head implements tables.TaskRow: it reads a head from a row of columns.
-func (s *stmt) Head() (h task.Head) {
+func (s *stmt) Head() (h task.Head, err error) {
 	readHead(s, &h)
-	return h
+	return h, s.err
 }
 
 // readHead is like Head, but reads into h, which is zero: heads are large.

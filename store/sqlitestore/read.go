@@ -67,7 +67,8 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
-		hs = append(hs, s.Head())
+		hs = append(hs, task.Head{})
+		readHead(s, &hs[len(hs)-1])
 	}
 	return hs, s.err
 }

@@ -73,7 +73,8 @@ func (shared) Heads(c tables.Conn, keys []int64) ([]task.Head, error) {
 		s := c.(*conn).start(qHeadOf)
 		s.int(key)
 		if s.next() {
-			all = append(all, s.Head())
+			all = append(all, task.Head{})
+			readHead(&s, &all[len(all)-1])
 			s.close()
 		}
 		if s.err != nil {

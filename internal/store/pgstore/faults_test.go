@@ -353,10 +353,14 @@ func TestDamageIsCounted(t *testing.T) {
 			t.Errorf("read of a damaged head = %v, want ErrDamaged", err)
 		}
 	}
+	// The damaged head is the last one of the page.
+	if due, err := db.Tasks().Due(t.Context(), 0, 2); len(due) > 0 || !errors.Is(err, ErrDamaged) {
+		t.Errorf("Due up to a damaged head = %d heads, %v; want ErrDamaged", len(due), err)
+	}
 	mustFind(t, db, "t3")
 	mu.Lock()
 	defer mu.Unlock()
-	if n := db.Damages(); n != 2 || first != 2 || reports != 6 {
-		t.Errorf("%d damages, %d reports of which %d first; want 2, 6 and 2", n, reports, first)
+	if n := db.Damages(); n != 2 || first != 2 || reports != 7 {
+		t.Errorf("%d damages, %d reports of which %d first; want 2, 7 and 2", n, reports, first)
 	}
 }

@@ -12,7 +12,7 @@ import (
 const columns = tables.HeadColumns
 
 // Head implements tables.TaskRow: it reads a head from a row of columns.
-func (s *stmt) Head() task.Head {
+func (s *stmt) Head() (task.Head, error) {
 	h := task.Head{StatusAt: task.Millis(s.Int()), Key: task.Key(s.Int())}
 	name, err := s.conn.names.Scope(s.conn, s.Int())
 	h.Owner, h.Agent = name.Owner, name.Agent
@@ -29,7 +29,7 @@ func (s *stmt) Head() task.Head {
 	if err != nil && s.err == nil {
 		s.err = err
 	}
-	return h
+	return h, s.err
 }
 
 // bindRun binds the columns that every change sets.

@@ -67,7 +67,11 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
-		hs = append(hs, s.Head())
+		h, err := s.Head()
+		if err != nil {
+			return nil, err
+		}
+		hs = append(hs, h)
 	}
 	return hs, s.err
 }

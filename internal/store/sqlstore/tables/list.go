@@ -77,7 +77,10 @@ func firstHeads(c Conn, most int, q Query, values ...any) (all []task.Head, more
 		if size > most {
 			return all, true, nil
 		}
-		h := row.(TaskRow).Head()
+		var h task.Head
+		if err := scanHead(row, &h); err != nil {
+			return nil, false, err
+		}
 		all = append(all, h)
 		size += len(h.StatusMessage)
 	}
