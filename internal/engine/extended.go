@@ -114,8 +114,9 @@ func (e *Engine) ExtendedCard(v *CardCaller, r *op.ExtendedCard) (*Agent, error)
 	if a.Name != "" {
 		name = a.Name
 	}
-	if n := (need{op: policy.ExtendedCard}); e.cfg.Policy != nil && !e.allows(v.caller(), n, &policy.Request{Agent: name}) {
-		return nil, refused(n, name)
+	q := policy.Request{Agent: name}
+	if n := (need{op: policy.ExtendedCard}); e.cfg.Policy != nil && !e.allows(v.caller(), n, &q) {
+		return nil, e.refusal(v.caller(), n, &q)
 	}
 	x := &e.cfg.Extended
 	switch {
