@@ -334,7 +334,7 @@ func (c *call) stream(a *answer, o dialect.Operation) {
 	case a.message != nil:
 		c.frame(ctx, object{"message": a.message}, 0)
 		return
-	case a.first != nil && c.firstFrame(ctx, a):
+	case a.first != nil && c.firstFrame(ctx, a, o):
 		return
 	}
 	for e := range c.server.state.follow(ctx, a.task, a.from) {
@@ -356,16 +356,20 @@ func (s *Server) nothingLeft(a *answer) bool {
 	return a.task.state.terminal() && a.from == len(a.task.events)
 }
 
-// firstFrame writes the current task. It reports whether the task has ended.
-func (c *call) firstFrame(ctx context.Context, a *answer) bool {
+// firstFrame writes the current task. It reports whether the task has ended. In PromptKit's
+// shape the frame is a status, and a message that answers a question gets none: PromptKit's
+// server begins with working, and its clients would take the old question for a new one.
+func (c *call) firstFrame(ctx context.Context, a *answer, o dialect.Operation) bool {
 	st, _ := a.first["status"].(object)
-	if c.shape == dialect.PromptKit {
-		c.frame(ctx, object{"statusUpdate": object{"taskId": a.task.id, "contextId": a.task.context, "status": st}}, a.from)
-	} else {
+	word, _ := st["state"].(string)
+	now := taskState(word)
+	switch {
+	case c.shape != dialect.PromptKit:
 		c.frame(ctx, object{"task": a.first}, a.from)
+	case o != dialect.SendStreamingMessage || !now.interrupted():
+		c.frame(ctx, object{"statusUpdate": object{"taskId": a.task.id, "contextId": a.task.context, "status": st}}, a.from)
 	}
-	now, _ := st["state"].(string)
-	return taskState(now).terminal()
+	return now.terminal()
 }
 
 // frame writes one event of a stream.
