@@ -87,18 +87,25 @@ func newer(next, than string) bool {
 }
 
 // stale reports whether an event shows the question that the message answers, and not a new
-// one. An update is never stale, and neither is an answer of the agent that is in progress or
-// has ended.
+// one. An answer of the agent that is in progress or has ended is never stale.
 func (r *run) stale(ev *peer.Event) bool {
-	switch {
-	case r.asked == (question{}) || ev.State == "":
+	if r.asked == (question{}) || ev.State == "" {
 		return false
-	case ev.Kind == peer.Task && r.asked.repeats(questionOf(member(ev.Body(), "status"))):
-		r.waiting = member(ev.Body(), "status")
+	}
+	status := member(ev.Body(), "status")
+	if next := questionOf(status); r.asked.repeats(next) && (ev.Kind == peer.Task || r.asked.dates(next)) {
+		r.waiting = status
 		return true
 	}
 	r.asked, r.waiting = question{}, nil
 	return false
+}
+
+// dates reports whether next has the time of q. An update is a new question unless it has: the
+// streams of some agents, those of PromptKit's shape among them, begin with the current status
+// as an update.
+func (q question) dates(next question) bool {
+	return next.At != "" && q.At != "" && !newer(next.At, q.At)
 }
 
 // settleAfter is how long a task that shows news beside the answered question is polled, before

@@ -66,6 +66,40 @@ func TestAnswerIsAccepted(t *testing.T) {
 	}
 }
 
+// TestAnswerIsAcceptedByUpdates answers a question of a peer whose next stream begins with an
+// update that shows the question: with its time, or the same question asked again, with a time
+// of its own.
+func TestAnswerIsAcceptedByUpdates(t *testing.T) {
+	t.Parallel()
+	const at, same, later = `,"timestamp":"2026-01-02T03:04:05.678Z"`, `,"timestamp":"2026-01-02T03:04:05.678000Z"`, `,"timestamp":"2026-01-02T03:04:06Z"`
+	done := []string{statusUpdated("WORKING", later, ""), artifactUpdated("a", "Paris it is"), statusUpdated("COMPLETED", later, "")}
+	for _, tt := range []struct {
+		name, after string
+		more        []string
+		want        task.State
+	}{
+		{"without its message", at, done, task.Completed},
+		{"with its message", same + which, done, task.Completed},
+		{"asked again", later + which, nil, task.InputRequired},
+		{"asked again, without times", which, nil, task.InputRequired},
+		{"asked again at the same time", at + which, nil, task.InputRequired},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := &fakePeer{turns: []turn{asks("INPUT_REQUIRED", at+which, ""), {
+				frames: append([]string{statusUpdated("INPUT_REQUIRED", tt.after, "")}, tt.more...),
+				tasks:  []string{snap("INPUT_REQUIRED", tt.after, "")},
+			}}}
+			h := startFakePeer(t, s, way{name: "stream", streams: true}, nil)
+			id := h.send(newSend("begin")).Head.ID
+			a := h.send(reply(id, "Paris"))
+			if a.Head.State != tt.want || tt.want == task.Completed && words(a) != "Paris it is" {
+				t.Errorf("the task is %s, want %s", describe(a), tt.want)
+			}
+		})
+	}
+}
+
 // TestAsksAgainWithAnArtifact calls peers that answer with an artifact and ask again, like a
 // guessing game.
 func TestAsksAgainWithAnArtifact(t *testing.T) {

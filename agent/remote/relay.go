@@ -105,6 +105,9 @@ func (r *relay) take(ev *peer.Event, stale bool) ([][]byte, error) {
 	case peer.Task:
 		return r.snapshot(ev, stale)
 	case peer.StatusUpdate:
+		if stale {
+			return nil, nil
+		}
 		return r.update(ev)
 	case peer.ArtifactUpdate:
 		return r.chunk(ev)
