@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent/card"
@@ -57,6 +58,38 @@ func TestSpecAndCardAreMerged(t *testing.T) {
 	c := e.Card()
 	if len(c.Skills) != 3 || len(c.SupportedInterfaces) != 0 || c.SecuritySchemes != nil || !c.Capabilities.Streaming {
 		t.Errorf("the hub's card = %+v", c)
+	}
+}
+
+// TestProviderOfARemoteAgent checks that the hub's card of a remote agent has its provider and
+// links, also after they changed, and that a pinned agent has none.
+func TestProviderOfARemoteAgent(t *testing.T) {
+	t.Parallel()
+	doc := func(org string) string {
+		return strings.Replace(cardOf("a", "x"), "{", `{"provider":{"organization":"`+org+`","url":"https://acme.example"},
+			"documentationUrl":"https://acme.example/docs","iconUrl":"https://acme.example/icon.png",`, 1)
+	}
+	p := startPeer(t, serveDocument(doc("Acme")))
+	pinned := spec("pinned", p.URL, "x")
+	pinned.Pinned = true
+	b := open(t, directory.Config{Sources: []directory.Source{source("f", spec("a", p.URL, "x"), pinned)}})
+	for _, org := range []string{"Acme", "Acme and Sons"} {
+		p.becomes(serveDocument(doc(org)))
+		b.refresh("a")
+		b.hub.take()
+		c := b.get("a").Card()
+		if c.Provider == nil || *c.Provider != (a2a.AgentProvider{Org: org, URL: "https://acme.example"}) ||
+			c.DocumentationURL != "https://acme.example/docs" || c.IconURL != "https://acme.example/icon.png" {
+			t.Errorf("the hub's card = %+v, want the provider %s and its links", c, org)
+		}
+	}
+	p.becomes(serveDocument(strings.Replace(doc("Acme"), "icon.png", "logo.png", 1)))
+	b.refresh("a")
+	if diff := cmp.Diff([]string{"put a [x]"}, b.hub.take()); diff != "" {
+		t.Errorf("calls of the registrar for another icon (-want +got):\n%s", diff)
+	}
+	if c := b.get("pinned").Card(); c.Provider != nil || c.DocumentationURL+c.IconURL != "" {
+		t.Errorf("the card of a pinned agent = %+v", c)
 	}
 }
 

@@ -30,6 +30,9 @@ type Entry struct {
 	InputModes, OutputModes []string
 	// Extensions are the extensions that the card declares.
 	Extensions []a2a.AgentExtension
+	// Provider, DocumentationURL and IconURL are those of the card; zero if it has none.
+	Provider                  *a2a.AgentProvider
+	DocumentationURL, IconURL string
 	// Others holds the members of the card that the protocol does not define, see card.Options.
 	Others []byte
 	// SignedBy is the id of the key that signed the card, if the Fetcher verified the
@@ -138,6 +141,9 @@ func (e *Entry) Card() *a2a.AgentCard {
 		DefaultInputModes:  slices.Clone(e.InputModes),
 		DefaultOutputModes: slices.Clone(e.OutputModes),
 		Skills:             []a2a.AgentSkill{},
+		Provider:           e.Provider,
+		DocumentationURL:   e.DocumentationURL,
+		IconURL:            e.IconURL,
 	}
 	for i := range e.Skills {
 		s := &e.Skills[i]

@@ -40,6 +40,7 @@ func (e *Entry) fill(s *Spec, c *a2a.AgentCard) {
 	if c.Capabilities.Extensions == nil {
 		e.Extensions = s.Extensions
 	}
+	e.Provider, e.DocumentationURL, e.IconURL = c.Provider, c.DocumentationURL, c.IconURL
 	e.byBroker = byBroker(c)
 }
 

@@ -2,6 +2,7 @@ package directory
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,6 +45,14 @@ func screen(c *a2a.AgentCard) (*a2a.AgentCard, []string) {
 		out.Capabilities.Extensions = append(out.Capabilities.Extensions, x)
 	}
 	out.Skills = p.skills(c.Skills)
+	out.DocumentationURL = p.link("documentationUrl", c.DocumentationURL)
+	out.IconURL = p.link("iconUrl", c.IconURL)
+	if c.Provider != nil {
+		out.Provider = &a2a.AgentProvider{
+			Org: p.text("provider.organization", c.Provider.Org, maxTitle),
+			URL: p.link("provider.url", c.Provider.URL),
+		}
+	}
 	return &out, p
 }
 
@@ -113,6 +122,20 @@ func (p *problems) text(key, s string, most int) string {
 		plain = plain[:most]
 	}
 	return plain
+}
+
+// link returns an address for browsers, or the empty string: addresses of other schemes, such as
+// scripts and inline data, are removed.
+func (p *problems) link(key, s string) string {
+	if s == "" {
+		return ""
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || len(s) > maxDescription || clean(s) != s {
+		p.note("%s: is no http or https address", key)
+		return ""
+	}
+	return s
 }
 
 // clean removes invisible characters: control characters except line ends and tabs, and

@@ -55,6 +55,31 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// TestScreenLinks checks that a card passes addresses on for browsers only.
+func TestScreenLinks(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ link, want string }{
+		{"https://docs.example/a?b=1", "https://docs.example/a?b=1"},
+		{"http://docs.example", "http://docs.example"},
+		{"", ""},
+		{"javascript:alert(1)", ""},
+		{"data:image/png;base64,AAAA", ""},
+		{"//docs.example", ""},
+		{"https://docs.example/\u202e", ""},
+		{"https://docs.example/" + strings.Repeat("x", maxDescription), ""},
+	} {
+		c := &a2a.AgentCard{DocumentationURL: tt.link, IconURL: tt.link, Provider: &a2a.AgentProvider{Org: "A\x00cme", URL: tt.link}}
+		got, problems := screen(c)
+		want := &a2a.AgentProvider{Org: "Acme", URL: tt.want}
+		if got.DocumentationURL != tt.want || got.IconURL != tt.want || *got.Provider != *want || c.Provider.Org == "Acme" {
+			t.Errorf("screen(%q) = %q, %q, %+v", tt.link, got.DocumentationURL, got.IconURL, got.Provider)
+		}
+		if n := len(problems); n != 1 && tt.link == tt.want || n != 4 && tt.link != tt.want {
+			t.Errorf("problems of %q = %q", tt.link, problems)
+		}
+	}
+}
+
 // For any text, the result is valid UTF-8, short and visible.
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{"", "a", "a\x00b", "\xff", "\u202e", strings.Repeat("ä", 150)} {
