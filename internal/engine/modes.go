@@ -69,10 +69,10 @@ func (d *advised) first(a advice) bool {
 // checkInput checks the media types of a message. An agent that lists none accepts all.
 func checkInput(a *Agent, r *op.Send) error {
 	m := &r.Message
-	modes := a.Card.DefaultInputModes
-	if s := skillNamed(a, m.Skill); s != nil && len(s.InputModes) > 0 {
-		modes = s.InputModes
+	if !slices.ContainsFunc(m.MediaTypes, func(mt string) bool { return mt != "" }) {
+		return nil
 	}
+	modes := inputModes(a, m.Skill)
 	if len(modes) == 0 {
 		return nil
 	}
@@ -101,18 +101,27 @@ func checkOutput(a *Agent, r *op.Send) error {
 		"agent %q gives none of these; it gives: %s", a.Name, strings.Join(modes, ", "))
 }
 
-// outputModes returns the media types that the requested skill may produce; without a requested
-// skill, those of all skills. An empty result means that they are unknown.
+// inputModes returns the media types that the requested skill accepts, and outputModes those
+// that it may produce. Without a requested skill, both return those of all skills: the protocol
+// has no field for a skill. An empty result means that they are unknown.
+func inputModes(a *Agent, skill string) []string {
+	return modesOf(a, skill, a.Card.DefaultInputModes, func(s *a2a.AgentSkill) []string { return s.InputModes })
+}
+
 func outputModes(a *Agent, skill string) []string {
-	if s := skillNamed(a, skill); s != nil && len(s.OutputModes) > 0 {
-		return s.OutputModes
+	return modesOf(a, skill, a.Card.DefaultOutputModes, func(s *a2a.AgentSkill) []string { return s.OutputModes })
+}
+
+func modesOf(a *Agent, skill string, defaults []string, of func(*a2a.AgentSkill) []string) []string {
+	if s := skillNamed(a, skill); s != nil && len(of(s)) > 0 {
+		return of(s)
 	}
-	modes := slices.Clone(a.Card.DefaultOutputModes)
-	if len(modes) == 0 || skill != "" {
-		return modes
+	if len(defaults) == 0 || skill != "" {
+		return defaults
 	}
+	modes := slices.Clone(defaults)
 	for i := range a.Card.Skills {
-		for _, m := range a.Card.Skills[i].OutputModes {
+		for _, m := range of(&a.Card.Skills[i]) {
 			if !slices.Contains(modes, m) {
 				modes = append(modes, m)
 			}

@@ -76,7 +76,8 @@ func TestInputModesOfASkillOverrideTheDefaults(t *testing.T) {
 		{"", []string{""}, ""},
 		{"", []string{"text/plain; charset=utf-8"}, ""},
 		{"", []string{"TEXT/Plain"}, ""},
-		{"", []string{"text/plain", "image/png"}, "message.parts[1]"},
+		{"", []string{"text/plain", "image/png"}, ""}, // a skill accepts them
+		{"", []string{"text/plain", "audio/wav"}, "message.parts[1]"},
 		{"read", []string{"image/png"}, "message.parts[0]"},
 		{"look", []string{"image/png"}, ""},
 		{"look", []string{"text/plain"}, "message.parts[0]"},
@@ -92,7 +93,7 @@ func TestInputModesOfASkillOverrideTheDefaults(t *testing.T) {
 			t.Errorf("skill %q, types %v: %v, want ErrUnsupportedContentType about %s", tt.skill, tt.types, err, tt.field)
 		}
 	}
-	if page, _ := b.List(t.Context(), alice, &op.List{PageSize: 10}); page.TotalSize != 4 {
-		t.Errorf("%d tasks, want the 4 that were accepted", page.TotalSize)
+	if page, _ := b.List(t.Context(), alice, &op.List{PageSize: 10}); page.TotalSize != 5 {
+		t.Errorf("%d tasks, want the 5 that were accepted", page.TotalSize)
 	}
 }
