@@ -90,7 +90,9 @@ type Engine struct {
 	work  goroutines
 
 	tailBytes atomic.Int64
-	fenced    atomic.Bool
+	// queued is the number of events in the queues of all runs.
+	queued atomic.Int64
+	fenced atomic.Bool
 	// suspended is set while other hubs may take over the tasks of this one; taking is held while
 	// this one takes over theirs.
 	suspended atomic.Bool

@@ -13,13 +13,14 @@ func BusyCallers(e *Engine) int {
 }
 
 // Held counts the resources of an engine: tasks in memory, runs and queued tickets, unsettled
-// tasks, and tokens of callers. All are zero in an idle hub.
-type Held struct{ Live, Running, Waiting, Unsettled, Bearers int }
+// tasks, tokens of callers, and events in the queues of runs. All are zero in an idle hub.
+type Held struct{ Live, Running, Waiting, Unsettled, Bearers, Queued int }
 
 // Holds returns the resources that an engine holds.
 func Holds(e *Engine) Held {
 	var h Held
 	h.Running, h.Waiting = e.scheduler.size()
+	h.Queued = int(e.queued.Load())
 	for i := range e.live.shards {
 		s := &e.live.shards[i]
 		s.mu.Lock()

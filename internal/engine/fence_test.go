@@ -23,11 +23,11 @@ func TestFenceBetweenAppendAndQueue(t *testing.T) {
 			e := New(Config{Store: new(memstore.Store)})
 			r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), agent: &Agent{Name: "a"}}
 			r.ctx, r.stop = context.WithCancelCause(t.Context())
-			r.pending = []task.Entry{{Seq: 1}, {Seq: 2}}
+			r.setQueueLocked([]task.Entry{{Seq: 1}, {Seq: 2}})
 			r.seq = 2
 			r.fence(errCanceled)
 			after(r)
-			if len(r.pending) != 0 || !r.closed || !errors.Is(context.Cause(r.ctx), errCanceled) {
+			if len(r.pending) != 0 || e.queued.Load() != 0 || !r.closed || !errors.Is(context.Cause(r.ctx), errCanceled) {
 				t.Errorf("pending %v, closed %v, cause %v; want a fenced run", r.pending, r.closed, context.Cause(r.ctx))
 			}
 			if err := r.Flush(t.Context()); !errors.Is(err, errCanceled) {

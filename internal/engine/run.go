@@ -21,10 +21,13 @@ import (
 
 // Limits of the queue of a run: the events that are not durable yet. An executor that is
 // further ahead waits. Each commit takes about half of a full queue, because the executor
-// continues meanwhile.
+// continues meanwhile. Once the queues of all runs hold allQueueEvents, which need some 50 MB, each
+// is limited to fewEvents: commits are shared by many runs then, and large anyway.
 const (
-	queueEvents = 1024
-	queueBytes  = 1 << 20
+	queueEvents    = 1024
+	fewEvents      = 256
+	allQueueEvents = 64 * queueEvents
+	queueBytes     = 1 << 20
 	// linger is how long the first event of a batch waits for more events, so that an agent
 	// that answers at once costs one append.
 	linger = 300 * time.Microsecond
@@ -242,7 +245,7 @@ func (r *run) emit(en task.Entry) bool {
 		r.slab = slabs.Get().(*slab)
 		r.pending = r.slab[:0]
 	}
-	r.pending = append(r.pending, en)
+	r.setQueueLocked(append(r.pending, en))
 	r.bytes += size(&en)
 	last := asks || en.Kind == task.Status && (en.State.Terminal() || en.State == task.InputRequired)
 	r.closed = last
@@ -271,7 +274,7 @@ func (r *run) roomLocked(en *task.Entry) bool {
 	if r.ctx.Err() != nil {
 		return false
 	}
-	for !r.closed && len(r.pending) > 0 && (len(r.pending) >= queueEvents || r.bytes+size(en) > queueBytes) {
+	for !r.closed && len(r.pending) > 0 && (r.fullLocked() || r.bytes+size(en) > queueBytes) {
 		if r.space == nil {
 			r.space = make(chan struct{})
 		}
@@ -287,6 +290,19 @@ func (r *run) roomLocked(en *task.Entry) bool {
 		}
 	}
 	return !r.closed
+}
+
+// fullLocked reports whether the queue has no room for another event. A run that waits continues after
+// its own next commit, so that runs do not wait for each other.
+func (r *run) fullLocked() bool {
+	n := len(r.pending)
+	return n >= queueEvents || n >= fewEvents && r.engine.queued.Load() >= allQueueEvents
+}
+
+// setQueueLocked replaces the queue, and counts its events among those of all runs.
+func (r *run) setQueueLocked(pending []task.Entry) {
+	r.engine.queued.Add(int64(len(pending) - len(r.pending)))
+	r.pending = pending
 }
 
 // scheduleLocked schedules a flush after d, on a goroutine that the engine waits for.
@@ -454,10 +470,10 @@ func (r *run) dropDurable(n int) {
 	}
 	r.flushed = r.pending[n-1].Seq
 	if n == len(r.pending) {
-		r.pending = nil
+		r.setQueueLocked(nil)
 		r.freeLocked()
 	} else {
-		r.pending = slices.Delete(r.pending, 0, n) // keeps the memory for the next events
+		r.setQueueLocked(slices.Delete(r.pending, 0, n)) // keeps the memory for the next events
 	}
 	r.spaceLocked()
 }
@@ -490,7 +506,7 @@ func (r *run) dropAfter(bad *badEvent) {
 	r.mu.Lock()
 	if bad.index < len(r.pending) { // otherwise the run was fenced in the meantime
 		en.Epoch, en.Seq = r.epoch, r.pending[bad.index].Seq
-		r.pending = append(r.pending[:bad.index:bad.index], en)
+		r.setQueueLocked(append(r.pending[:bad.index:bad.index], en))
 		r.seq = en.Seq
 	}
 	r.closed, r.state = true, task.Failed
@@ -504,7 +520,8 @@ func (r *run) fence(cause error) {
 	r.mu.Lock()
 	r.closed = true
 	r.stop(cause) // before other goroutines can see the empty queue
-	r.pending, r.bytes, r.checkpoints, r.records = nil, 0, nil, nil
+	r.setQueueLocked(nil)
+	r.bytes, r.checkpoints, r.records = 0, nil, nil
 	r.slab = nil // another goroutine may be writing its contents
 	r.spaceLocked()
 	r.mu.Unlock()

@@ -77,7 +77,7 @@ func TestQueueUsesItsMemoryAgain(t *testing.T) {
 	e := New(Config{Store: new(memstore.Store)})
 	r := &run{engine: e, live: e.newLive(ref{"ann", "t"})}
 	for seq := range int64(10) {
-		r.pending = append(r.pending, task.Entry{Seq: seq + 1, Body: []byte("x")})
+		r.setQueueLocked(append(r.pending, task.Entry{Seq: seq + 1, Body: []byte("x")}))
 		r.bytes += size(&r.pending[seq])
 	}
 	all, room := r.pending, cap(r.pending)
@@ -95,7 +95,29 @@ func TestQueueUsesItsMemoryAgain(t *testing.T) {
 		t.Errorf("there is room for %d of %d events, and behind the last one is %q", cap(r.pending), room, all[3].Body)
 	}
 	r.dropDurable(3)
-	if r.pending != nil || r.bytes != 0 || r.flushed != 10 {
+	if r.pending != nil || r.bytes != 0 || r.flushed != 10 || e.queued.Load() != 0 {
 		t.Errorf("left are %v of %d bytes, durable is %d; want an empty queue without memory", seqs(), r.bytes, r.flushed)
+	}
+}
+
+// TestQueuesOfAllRunsAreBounded: a run has less room once those of others are full, and all of it again
+// when they are not.
+func TestQueuesOfAllRunsAreBounded(t *testing.T) {
+	t.Parallel()
+	e := New(Config{Store: new(memstore.Store)})
+	for _, tt := range []struct {
+		own, others int
+		full        bool
+	}{
+		{fewEvents - 1, allQueueEvents, false}, {fewEvents, allQueueEvents, true},
+		{fewEvents, 0, false}, {queueEvents - 1, 0, false}, {queueEvents, 0, true},
+		{queueEvents - 1, allQueueEvents - queueEvents, false}, {queueEvents - 1, allQueueEvents - queueEvents + 1, true},
+	} {
+		r := &run{engine: e}
+		e.queued.Store(int64(tt.others))
+		r.setQueueLocked(make([]task.Entry, tt.own))
+		if got := r.fullLocked(); got != tt.full {
+			t.Errorf("with %d events beside %d of others, the queue is full: %v, want %v", tt.own, tt.others, got, tt.full)
+		}
 	}
 }
