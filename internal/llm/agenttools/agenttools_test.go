@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -132,6 +134,34 @@ func TestRepeatedQuestions(t *testing.T) {
 				ids[m.ID] = true
 			}
 		})
+	}
+}
+
+// After the last message of a conversation no question is answered: the user is not asked, and
+// the result has no id and no advice to continue.
+func TestQuestionAfterTheLastMessage(t *testing.T) {
+	t.Parallel()
+	b := &Toolbox{Session: "s", Hub: (&asker{question: func(int) string { return "Anything else?" }, answers: 9}).start(t)}
+	c := &llm.Call{ID: "1", Arguments: json.RawMessage(`{"agent":"asker","message":"thanks","done":true}`)}
+	c.Ask = func(_ context.Context, q *llm.Question) (*llm.Answer, error) {
+		t.Errorf("the user is asked %+v", q)
+		return &llm.Answer{Refused: true}, nil
+	}
+	tool := toolOf(t, b, "chat_with_agent")
+	for range 2 {
+		r, err := tool.Call(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := json.Marshal(r.Parts[0].Data())
+		var got map[string]any
+		if err := json.Unmarshal(raw, &got); err != nil || r.Question != nil {
+			t.Fatalf("%s: %v, the question %+v", raw, err, r.Question)
+		}
+		if keys := slices.Sorted(maps.Keys(got)); !slices.Equal(keys, []string{"agent", "reply", "state"}) || got["state"] != "input-required" {
+			t.Errorf("the result is %s", raw)
+		}
+		c = &llm.Call{ID: "2", Arguments: c.Arguments} // without a user
 	}
 }
 

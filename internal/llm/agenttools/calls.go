@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
@@ -242,16 +243,17 @@ type chatAnswer struct {
 // sendAndReply sends a message and returns the reply.
 func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send) (*llm.Result, error) {
 	t := b.talk(c, s)
+	t.closes = c.args.Flag("done")
 	sent, err := t.run(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := b.reportOf(c, sent)
 	x := chatAnswer{Agent: r.Agent, Reply: r.Result, Progress: r.Progress, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
-	if !c.args.Flag("done") {
+	if !t.closes {
 		x.ContextID, x.TaskID = r.ContextID, r.TaskID
-	} else if sent.Task == nil || sent.Task.Status.State.Terminal() {
-		x.Next = ""
+	} else if sent.Task == nil || sent.Task.Status.State.Terminal() || client.Interrupted(sent.Task.Status.State) {
+		x.Next = "" // a question in the last reply is not answered
 	}
 	if s.Abort {
 		result, err := b.answer(sent, &x)

@@ -38,6 +38,9 @@ type talk struct {
 	// key is the key of the first message; begins is set if it begins a task.
 	key    string
 	begins bool
+	// closes is set for the last message of a conversation: no question in its
+	// reply is answered.
+	closes bool
 	// question is the unanswered question; refused is set if the user declined to answer.
 	question *llm.Question
 	refused  bool
@@ -78,6 +81,9 @@ func (t *talk) run(ctx context.Context) (*hubclient.Sent, error) {
 			return nil, err
 		}
 		if sent.Task == nil || !client.Interrupted(sent.Task.Status.State) {
+			return sent, nil
+		}
+		if t.closes {
 			return sent, nil
 		}
 		t.question = questionOf(sent)

@@ -1,6 +1,7 @@
 package protoworkstacean
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,6 +82,14 @@ func TestCallsWithoutACard(t *testing.T) {
 		}
 		if third.ContextID != "" || third.TaskID != "" || third.State != "completed" {
 			t.Errorf("with done the reply is %+v, want no ids", third)
+		}
+		// The agent does not accept the end: its question is the last reply.
+		last := h.tool("chat_with_agent", map[string]any{
+			"agent": "quinn", "message": "input-required anything else?", "contextId": first.ContextID, "done": true,
+		})
+		var members map[string]any
+		if err := json.Unmarshal([]byte(last), &members); err != nil || len(members) != 3 || members["state"] != "input-required" {
+			t.Errorf("with done a question is %s, want agent, reply and state alone", last)
 		}
 	})
 	t.Run("listed", func(t *testing.T) {
