@@ -80,6 +80,9 @@ type Reply struct {
 	// Break is the reason for ending the questions, for metrics: a word of a closed set; empty
 	// otherwise.
 	Break string
+	// Rounds and Repeats are the limit that ends a loop: answers in a row, or equal answers to the
+	// same question. At most one is set.
+	Rounds, Repeats int
 }
 
 // Reasons why a question needs no answer any more.
@@ -100,8 +103,8 @@ type Tasks interface {
 	Waiting(ctx context.Context, q *Question) (*Question, error)
 	// Answer settles the question that a task has asked at a version. It uses Owner, Task,
 	// Version and Message of q. With a Message, q is a question that Waiting has returned, and
-	// the text of the reply answers it in the caller's place. It returns ErrAnswered if the
-	// question was answered before, or the task has changed or ended.
+	// the reply answers it in the caller's place, or fails the task. It returns ErrAnswered if
+	// the question was answered before, or the task has changed or ended.
 	Answer(ctx context.Context, q *Question, r *Reply) error
 	// Answered reports whether the question at a version of a task is settled, and returns the
 	// hub's answer to it; the answer is empty if the caller has answered, or the question was

@@ -53,8 +53,8 @@ func (r *PolicyResponder) replyBy(ctx context.Context, p Policy, q *Question) (R
 	default:
 		return Reply{}, nil
 	}
-	if most := cmp.Or(r.MaxRounds, DefaultRounds); len(q.Turns) >= most {
-		return breakLoop(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q))), nil
+	if reply := r.tooMany(q); reply.Break != "" {
+		return reply, nil
 	}
 	if p == Auto {
 		return r.replyAuto(ctx, q)
@@ -91,10 +91,38 @@ func (r *PolicyResponder) replyAuto(ctx context.Context, q *Question) (Reply, er
 	if problem != "" {
 		return breakLoop(q, unanswered, fmt.Sprintf("asks: %s; the answering agent %q %s", question(q), r.Answerer, problem)), nil
 	}
-	if n := countRepeats(q, text) + 1; n >= cmp.Or(r.Repetition, DefaultRepetition) {
-		return repeated(q, n), nil
+	if reply := r.tooAlike(q, text); reply.Break != "" {
+		return reply, nil
 	}
 	return Reply{Text: text}, nil
+}
+
+// Limit returns the reply that ends a loop, if one more answer to q would exceed the limits;
+// else the zero Reply. Turns of q are the turns of the loop.
+func (r *PolicyResponder) Limit(q *Question, answer string) Reply {
+	if reply := r.tooMany(q); reply.Break != "" {
+		return reply
+	}
+	return r.tooAlike(q, answer)
+}
+
+// tooMany ends a loop with too many questions.
+func (r *PolicyResponder) tooMany(q *Question) Reply {
+	most := cmp.Or(r.MaxRounds, DefaultRounds)
+	if len(q.Turns) < most {
+		return Reply{}
+	}
+	reply := breakLoop(q, maxRounds, fmt.Sprintf("has asked more than %d questions in a row, the last one: %s", most, question(q)))
+	reply.Rounds = most
+	return reply
+}
+
+// tooAlike ends a loop in which the same question would get the same answer too often.
+func (r *PolicyResponder) tooAlike(q *Question, answer string) Reply {
+	if n := countRepeats(q, answer) + 1; n >= cmp.Or(r.Repetition, DefaultRepetition) {
+		return repeated(q, n)
+	}
+	return Reply{}
 }
 
 // breakLoop ends a loop with a reason.
@@ -104,9 +132,11 @@ func breakLoop(q *Question, reason, what string) Reply {
 
 // repeated ends a loop that repeats itself.
 func repeated(q *Question, times int) Reply {
-	return breakLoop(q, repetition, fmt.Sprintf(
+	reply := breakLoop(q, repetition, fmt.Sprintf(
 		"has asked the same question and got the same answer %d times in a row; put all that it needs into the request, or split the request up. The question: %s",
 		times, question(q)))
+	reply.Repeats = times
+	return reply
 }
 
 // countRepeats returns the number of consecutive turns in which the question got the same answer.

@@ -366,10 +366,41 @@ func (e *Engine) Answer(ctx context.Context, q *question.Question, a *question.R
 	if q.Message == "" {
 		return e.settleQuestion(l, q.Version, a)
 	}
+	if a.Fail != "" {
+		return e.failQuestion(l, q.Version, a, answerable)
+	}
 	if h := l.snapshot(); !answerable(&h, q.Version) {
 		return question.ErrAnswered
 	}
 	return e.appendAnswer(l, q.Version, a.Text)
+}
+
+// Exchanges returns the messages of a task's caller after its first one, each with the message of
+// the agent before it. It uses Owner and Task of q.
+func (e *Engine) Exchanges(ctx context.Context, q *question.Question) ([]question.Turn, error) {
+	l, err := e.open(ctx, ref{q.Owner, q.Task})
+	if err != nil {
+		return nil, notFound(err)
+	}
+	defer e.live.release(l)
+	h := l.snapshot()
+	f, err := e.fold(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	var turns []question.Turn
+	var asked []byte // the agent's message that the caller has not answered
+	for m := range f.EachMessage() {
+		if !m.Caller {
+			asked = m.Body
+			continue
+		}
+		if asked != nil {
+			turns = append(turns, question.Turn{Question: task.TextOf(asked), Answer: task.TextOf(m.Body)})
+		}
+		asked = nil
+	}
+	return turns, nil
 }
 
 // Waiting implements question.Tasks.
@@ -452,18 +483,25 @@ func (e *Engine) settleQuestion(l *live, version int64, a *question.Reply) error
 		}
 		return err
 	case a.Fail != "":
-		err := e.change(l, func(c *task.Change) error {
-			if !asking(&c.Prev, version) {
-				return question.ErrAnswered
-			}
-			return l.ending(task.Failed, a.Fail)(c)
-		})
-		if err == nil && a.Break != "" {
-			trace.Count(e.ctx, trace.InputRequiredBreaks, trace.Labels{Agent: name, Reason: a.Break}, 1)
-		}
-		return err
+		return e.failQuestion(l, version, a, asking)
 	}
 	return e.leaveToCaller(l, version)
+}
+
+// failQuestion fails a task with the reason in a reply, if open reports that its question is
+// still open.
+func (e *Engine) failQuestion(l *live, version int64, a *question.Reply, open func(*task.Head, int64) bool) error {
+	h := l.snapshot()
+	err := e.change(l, func(c *task.Change) error {
+		if !open(&c.Prev, version) {
+			return question.ErrAnswered
+		}
+		return l.ending(task.Failed, a.Fail)(c)
+	})
+	if err == nil && a.Break != "" {
+		trace.Count(e.ctx, trace.InputRequiredBreaks, trace.Labels{Agent: string(h.Performer()), Reason: a.Break}, 1)
+	}
+	return err
 }
 
 // leaveToCaller makes the task wait for its caller's answer to the question.

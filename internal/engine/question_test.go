@@ -74,6 +74,51 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestFailedForTheCaller: a reply may fail a task that waits for its caller, once, at the version
+// of the question.
+func TestFailedForTheCaller(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, curious())
+	a := b.send(text("hi"))
+	q, err := b.Waiting(t.Context(), &question.Question{Owner: a.Head.Owner, Task: a.Head.ID})
+	if err != nil || q == nil || q.Message == "" {
+		t.Fatalf("Waiting = %+v, %v", q, err)
+	}
+	if turns, err := b.Exchanges(t.Context(), q); err != nil || len(turns) != 0 {
+		t.Errorf("before an answer Exchanges = %+v, %v", turns, err)
+	}
+	enough := &question.Reply{Fail: "enough", Break: "max_rounds"}
+	late := *q
+	late.Version++
+	if err := b.Answer(t.Context(), &late, enough); !errors.Is(err, question.ErrAnswered) {
+		t.Errorf("Answer of another version = %v, want ErrAnswered", err)
+	}
+	if err := b.Answer(t.Context(), q, enough); err != nil {
+		t.Fatalf("Answer = %v", err)
+	}
+	if got := b.get(a.Head.ID); got.Head.State != task.Failed || statusText(t, got) != "enough" {
+		t.Errorf("the task is %v %q", got.Head.State, statusText(t, got))
+	}
+	if err := b.Answer(t.Context(), q, enough); !errors.Is(err, question.ErrAnswered) {
+		t.Errorf("a second Answer = %v, want ErrAnswered", err)
+	}
+}
+
+// TestExchanges: each message of the caller after the first one has the agent's message before it.
+func TestExchanges(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, curious())
+	id := b.send(text("hi")).Head.ID
+	a := b.send(reply(id, "mine"))
+	turns, err := b.Exchanges(t.Context(), &question.Question{Owner: a.Head.Owner, Task: id})
+	if err != nil || len(turns) != 1 || turns[0] != (question.Turn{Question: "what?", Answer: "mine"}) {
+		t.Errorf("Exchanges = %+v, %v", turns, err)
+	}
+	if _, err := b.Exchanges(t.Context(), &question.Question{Owner: "another", Task: id}); !errors.Is(err, a2a.ErrTaskNotFound) {
+		t.Errorf("Exchanges of another owner = %v, want ErrTaskNotFound", err)
+	}
+}
+
 // TestToolsAreTheCallers: the hub does not answer requests that only the caller can fulfil.
 func TestToolsAreTheCallers(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,8 @@ func (h *Hub) thinker(m *config.Model) (*model.Agent, error) {
 			Context: m.ContextTokens, Stall: time.Duration(m.Stall), ToolTime: time.Duration(m.ToolTime),
 		},
 	}
-	a.Awaiter, a.Inline, a.Gate = dispatches{h.within()}, m.InlineResults, questions{h.engine, h.trust.registry, h.responder()}
+	gate := questions{h.engine, h.trust.registry, h.responder()}
+	a.Awaiter, a.Inline, a.Gate, a.Limit = dispatches{h.within()}, m.InlineResults, gate, gate.limit
 	a.Own = func(s *model.Scope) llm.Source { return h.toolsOf(s, m) }
 	if len(h.servers.Clients) > 0 {
 		a.Tools = h.servers.With(h.cfg.GuardOf(m))

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/agents/scripted"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -40,6 +41,27 @@ func (g questions) Question(ctx context.Context, id a2a.TaskID) (*model.Question
 		Agent: q.Agent, Task: q.Task, Skill: q.Skill, Text: q.Text, Works: q.Works,
 		Alone: g.suspended(q.Agent) || entry.Allows(q.Skill) && (q.Works || strings.TrimSpace(q.Text) != ""),
 	}, nil
+}
+
+// limit is model.Agent.Limit: it applies the limits of questions that the hub answers to those
+// that a model answers alone.
+func (g questions) limit(ctx context.Context, asked *model.Question, answer string) (model.Loop, error) {
+	q, err := g.engine.Waiting(ctx, &question.Question{Owner: owner(ctx), Task: asked.Task})
+	if err != nil || q == nil {
+		return model.Loop{}, err
+	}
+	if q.Turns, err = g.engine.Exchanges(ctx, q); err != nil {
+		return model.Loop{}, err
+	}
+	reply := g.desk.Limit(q, answer)
+	if reply.Break == "" {
+		trace.Count(ctx, trace.InputRequiredRounds, trace.Labels{Agent: string(q.Agent)}, 1)
+		return model.Loop{}, nil
+	}
+	if err := g.engine.Answer(ctx, q, &reply); err != nil && !errors.Is(err, question.ErrAnswered) {
+		return model.Loop{}, err
+	}
+	return model.Loop{Rounds: reply.Rounds, Repeats: reply.Repeats}, nil
 }
 
 // suspended reports whether the configuration leaves the questions of an agent to its callers.

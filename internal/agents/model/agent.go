@@ -75,6 +75,10 @@ type Agent struct {
 	// the others, with an answer proposed by the model. If nil, the model may answer all
 	// questions.
 	Gate Gate
+	// Limit is called before the model answers a question alone, with the text of the answer. If
+	// the agent and the model have come into a loop, Limit ends the task of the agent and returns
+	// the loop. If nil, only Budget ends loops.
+	Limit func(ctx context.Context, q *Question, answer string) (Loop, error)
 	// Allowed lists patterns of the names of tools that the model may call, with * for any
 	// characters; if empty, it may call all. Excluded lists patterns of tools that it may not
 	// call, even if Allowed matches. Both also apply to delegates.
@@ -103,8 +107,8 @@ type Agent struct {
 
 // Budget limits the resources of a task. Zero fields mean the named default.
 type Budget struct {
-	// Rounds is the largest number of messages that the model may write for one of its caller.
-	// The default is 16.
+	// Rounds is the largest number of messages that the model may write for one of its caller,
+	// and for each of the first 20 questions of agents that it answers alone. The default is 16.
 	Rounds int
 	// Calls is the largest number of tool calls for one message of the caller. The default is
 	// 100.

@@ -41,6 +41,10 @@ type Question struct {
 	Works bool `json:"-"`
 }
 
+// Loop is the limit that a loop of questions and answers has reached: answers in a row, or equal
+// answers to the same question. The zero Loop is none.
+type Loop struct{ Rounds, Repeats int }
+
 // Surfaced is a question that a person must decide about.
 type Surfaced struct {
 	Question
@@ -72,6 +76,10 @@ const (
 		"you work for has not seen. Wait until the task asks or ends."
 	oneAnswer = "Your answer to this task is under way, and its outcome is not known yet. If the task asks again, the person you work for " +
 		"decides about that question, too. Stop here unless there is something else to do."
+	tooMany = "The answer was not sent. The agent %q has asked more than %d questions in a row, and its task %s has failed for that reason. " +
+		"Do without it, or begin another task that needs fewer questions."
+	tooAlike = "The answer was not sent. The agent %q has asked the same question and got the same answer %d times in a row, and its task %s " +
+		"has failed for that reason. Put all that it needs into one request, or split the request up, and begin another task."
 )
 
 // gated returns the question of a task that the model may not answer alone; nil if it may, or
@@ -87,14 +95,36 @@ func (s *session) gated(ctx context.Context, id a2a.TaskID) (*open, error) {
 // guarded returns the question of an open task that the model may not answer alone; nil if it
 // may, or if the task has ended.
 func (s *session) guarded(ctx context.Context, id a2a.TaskID) (*Question, error) {
-	if s.agent.Gate == nil || id == "" {
-		return nil, nil
-	}
-	q, err := s.agent.Gate.Question(ctx, id)
+	q, err := s.question(ctx, id)
 	if err != nil || q == nil || q.Alone {
 		return nil, err
 	}
 	return q, nil
+}
+
+// question returns the question of an open task; nil if the task has ended.
+func (s *session) question(ctx context.Context, id a2a.TaskID) (*Question, error) {
+	if s.agent.Gate == nil || id == "" {
+		return nil, nil
+	}
+	return s.agent.Gate.Question(ctx, id)
+}
+
+// limited returns the result in place of a call that would continue a loop of questions and
+// answers. It is nil if the call may be made.
+func (s *session) limited(ctx context.Context, c *call, q *Question) (*result, error) {
+	if s.agent.Limit == nil || q.Works || c.intent {
+		return nil, nil
+	}
+	loop, err := s.agent.Limit(ctx, q, c.message())
+	if err != nil || loop == (Loop{}) {
+		return nil, err
+	}
+	text := guard.Words(tooMany, string(q.Agent), loop.Rounds, string(q.Task))
+	if loop.Repeats > 0 {
+		text = guard.Words(tooAlike, string(q.Agent), loop.Repeats, string(q.Task))
+	}
+	return &result{Key: c.key, Text: text, Error: true}, nil
 }
 
 // refused returns the result in place of a call that would answer a question without a person's
@@ -111,16 +141,27 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	case d == underway:
 		return &result{Key: c.key, Text: guard.Words(oneAnswer), Error: true}, nil
 	}
-	q, err := s.guarded(ctx, id)
+	q, err := s.question(ctx, id)
 	switch {
 	case err != nil || q == nil:
 		return nil, err
+	case q.Alone:
+		return s.limited(ctx, c, q)
 	case q.Works:
 		return &result{Key: c.key, Text: guard.Words(stillWorks), Error: true}, nil
 	case d == decided:
 		return nil, nil
 	}
 	return &result{Key: c.key, Text: guard.Words(notAlone), Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
+}
+
+// message returns the message of a call to an agent.
+func (c *call) message() string {
+	var arguments struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal([]byte(c.Function.Arguments), &arguments) // the tool reports invalid arguments
+	return arguments.Message
 }
 
 // continuedTask returns the task that a call sends a message to. It is empty if the call begins a

@@ -23,8 +23,13 @@ type transcript struct {
 	// began is the time of the first one.
 	began         time.Time
 	rounds, calls int
-	usage         llm.Usage
+	// answers counts the answers of the model to questions of agents since then.
+	answers int
+	usage   llm.Usage
 }
+
+// freshRounds is the number of answers to agents after each of which the rounds begin anew.
+const freshRounds = 20
 
 // item is a piece of the transcript: a turn, or the messages for one of the caller or for a
 // notice.
@@ -58,7 +63,7 @@ func (t *transcript) apply(r *record) error {
 	switch {
 	case r.Said != nil:
 		lazy.Put(&t.taken, r.Said.Key, true)
-		t.since, t.rounds, t.calls = r.Said.At, 0, 0
+		t.since, t.rounds, t.calls, t.answers = r.Said.At, 0, 0, 0
 		if t.began.IsZero() {
 			t.began = r.Said.At
 		}
@@ -66,7 +71,7 @@ func (t *transcript) apply(r *record) error {
 	case r.Turn != nil:
 		return t.applyTurn(r.Turn)
 	case r.Intent != nil:
-		return t.with(r.Intent.Key, func(c *call) { c.intent = true })
+		return t.with(r.Intent.Key, t.intend)
 	case r.Asked != nil:
 		return t.with(r.Asked.Key, func(c *call) {
 			c.asked, c.answered = r.Asked, nil
@@ -81,6 +86,15 @@ func (t *transcript) apply(r *record) error {
 		return t.arrive(r.Arrived)
 	}
 	return nil // a record of a later version
+}
+
+// intend records that a call is about to be made. For the answer to an agent the rounds begin
+// anew, so that the limits of questions end a conversation with the agent, and not the rounds.
+func (t *transcript) intend(c *call) {
+	if !c.intent && c.continuedTask() != "" && t.answers < freshRounds {
+		t.rounds, t.answers = 0, t.answers+1
+	}
+	c.intent = true
 }
 
 func (t *transcript) applyTurn(tn *turn) error {

@@ -1,0 +1,77 @@
+package loop
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/e2e/systems/rockbot/rockbotpeer"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/openaitest"
+)
+
+// tireless is a model that answers each question of an agent alone, with the n-th of its answers.
+func tireless(answer func(n int) string) openaitest.Script {
+	return func(r *openaitest.Request) openaitest.Turn {
+		last := &r.Messages[len(r.Messages)-1]
+		switch text, answers := last.Text(), len(r.Results("continue_task")); {
+		case last.Role == "user" && text == "go":
+			return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("invoke_agent", map[string]any{
+				"agent_name": agentName, "skill": "extract-structured-data", "message": "start",
+			})}}
+		case last.Role == "user" && strings.Contains(text, "asks back"):
+			return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("continue_task", map[string]any{
+				"task_id": taskOf(r), "message": answer(answers),
+			})}}
+		case last.Role == "tool" && !strings.Contains(text, "dispatched"):
+			return openaitest.Turn{Text: "I stop: " + text}
+		}
+		return openaitest.Turn{Text: "I wait."}
+	}
+}
+
+// TestModelCircles: the limits of questions apply to a model that answers a trusted agent alone.
+// The task of the agent fails with the reason, the model learns it, and its own task continues.
+func TestModelCircles(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		id, reason, result string
+		question, answer   func(n int) string
+		requests           int
+	}{
+		{
+			"B20", "has asked more than 20 questions in a row, the last one: question 21?", "has asked more than 20 questions in a row",
+			func(n int) string { return fmt.Sprintf("question %d?", n) }, func(n int) string { return fmt.Sprint("answer ", n) }, 21,
+		},
+		{
+			"B21", "3 times in a row; put all that it needs into the request, or split the request up", "Put all that it needs into one request",
+			func(int) string { return "Which  COLOUR?" }, func(n int) string { return []string{"blue", "Blue.", "BLUE"}[n%3] }, 3,
+		},
+	} {
+		t.Run(tt.id, func(t *testing.T) {
+			t.Parallel()
+			asked := 0 // the agent handles one request after the other
+			w := start(t, broker(t), tireless(tt.answer), options{handle: func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
+				asked++
+				return t.Result(rockbotpeer.InputRequired, tt.question(asked)), nil
+			}})
+			w.parley("trust", "set", "extractionagent", "--level", "act", "--approve", "extract-structured-data")
+			_, task := w.say(user("go", "", ""))
+			if got := answer(task); !strings.HasPrefix(got, "completed: I stop: ") || !strings.Contains(got, tt.result) {
+				t.Errorf("the model's task is %q, want %q", got, tt.result)
+			}
+			if n := len(w.agent.Tasks); n != tt.requests {
+				t.Errorf("the agent got %d requests, want %d", n, tt.requests)
+			}
+			all := w.models.Requests()
+			var child a2a.Task
+			err := hubtest.Call(w.ctx, hubtest.Request{URL: w.hub.URL() + "/v1/a2a/tasks/" + taskOf(all[len(all)-1])}, &child)
+			if got := answer(&child); err != nil || !strings.HasPrefix(got, "failed: ") || !strings.Contains(got, tt.reason) {
+				t.Errorf("the agent's task is %q, %v, want %q", got, err, tt.reason)
+			}
+			w.agent.Unread()
+		})
+	}
+}
