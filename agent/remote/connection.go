@@ -129,7 +129,7 @@ func (a *Agent) options() *peer.Options {
 		Idempotent: a.Idempotent, Logger: a.Logger, Header: a.Header, HTTP: a.HTTP, Identity: a.Identity,
 		// gRPC comes last, because it carries numbers as doubles and loses unknown fields.
 		Bindings:   []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON},
-		Transports: a.Transports,
+		Transports: a.Transports, Jobs: a.Direct.Jobs,
 	}
 	if a.Credentials != nil {
 		o.Credentials = *a.Credentials

@@ -31,6 +31,9 @@ type Direct struct {
 	Blind bool
 	// Streaming states that the agent streams although it has no card.
 	Streaming bool
+	// Jobs states that an agent without a card may be one of RockBot's, which accept only POST
+	// /tasks/send below the URL. It is called there if there is no such operation at the URL.
+	Jobs bool
 }
 
 const (
@@ -44,10 +47,13 @@ const (
 )
 
 // card returns a substitute for a missing card.
-func (d *Direct) card(rawURL, name string) *card.Card {
+func (d *Direct) card(u *url.URL, name string) *card.Card {
+	at := []*a2a.AgentInterface{d.at(u.String())}
+	if d.Jobs {
+		at = append(at, &a2a.AgentInterface{URL: u.JoinPath("tasks", "send").String(), ProtocolBinding: card.TaskSend})
+	}
 	return &card.Card{A2A: &a2a.AgentCard{
-		Name: name, SupportedInterfaces: []*a2a.AgentInterface{d.at(rawURL)},
-		Capabilities: a2a.AgentCapabilities{Streaming: d.Streaming},
+		Name: name, SupportedInterfaces: at, Capabilities: a2a.AgentCapabilities{Streaming: d.Streaming},
 	}}
 }
 
@@ -87,7 +93,7 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 		return nil, false, err
 	}
 	if a.Direct.Blind && a.Direct.Binding != "" {
-		return a.Direct.card(u.String(), o.Name), false, nil
+		return a.Direct.card(u, o.Name), false, nil
 	}
 	if a.Direct.Binding != "" {
 		brief := *o
@@ -107,7 +113,7 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 		return known, false, nil
 	}
 	a.logger().Info("agent has no card that can be read; it is called where it is configured", "agent", o.Name, "url", u.Redacted(), "error", err)
-	return a.Direct.card(u.String(), o.Name), false, nil
+	return a.Direct.card(u, o.Name), false, nil
 }
 
 // known returns the last card of an agent of RockBot, or nil.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent/queue"
@@ -145,7 +146,7 @@ func (h *Hub) Executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		NoContext:   s.Call.OmitContext, ParamsContext: s.Call.ParamsContext,
 		Direct: remote.Direct{
 			Binding: s.Call.Binding, Version: s.Call.Version, Fixed: s.Call.Fixed && !s.Call.FollowCard,
-			Blind: s.Pinned, Streaming: s.Streaming != nil && *s.Streaming,
+			Blind: s.Pinned, Streaming: s.Streaming != nil && *s.Streaming, Jobs: mayTakeJobs(s),
 		},
 	}
 	if len(s.Call.Header) > 0 {
@@ -160,6 +161,12 @@ func (h *Hub) Executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 		a.Transports = h.parts.Transports
 	}
 	return h.adoptListed(e.Name(), a), nil
+}
+
+// mayTakeJobs reports whether an agent without a card may be one of RockBot's HTTP agents: its
+// file gives no protocol.
+func mayTakeJobs(s *directory.Spec) bool {
+	return s.WellKnown && s.Call.Version != a2a.Version && (s.Streaming == nil || !*s.Streaming)
 }
 
 // credentialsOf converts credentials to the form that calls need.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
@@ -35,10 +34,7 @@ func (p *Peer) sending(op dialect.Operation, params []byte) (*ask, error) {
 		return nil, err
 	}
 	a := &ask{op: op, params: params}
-	if p.Interface().ProtocolBinding == card.TaskSend {
-		a.job, a.task = jobOf(params)
-		a.params = withJob(params, a.job)
-	}
+	a.job, a.task = jobOf(params)
 	return a, nil
 }
 

@@ -73,6 +73,9 @@ type Options struct {
 	// Bindings are the preferred bindings, best first. Others of the card follow in the card's
 	// order. A binding that is neither built in nor among Transports is ErrNoTransport.
 	Bindings []a2a.TransportProtocol
+	// Jobs also uses RockBot's POST /tasks/send of a card that has other bindings, where those
+	// do not exist.
+	Jobs bool
 	// Transports adds bindings, such as gRPC.
 	Transports map[a2a.TransportProtocol]transport.Factory
 	// Timeout bounds the calls that an agent answers at once: the card, Get, List, Cancel and

@@ -143,7 +143,7 @@ func (p *Peer) Close() error {
 }
 
 // choose selects the usable interfaces of the card, best first. Interfaces outside of the
-// protocol are used only if there are no others.
+// protocol are used only if there are no others, or with Options.Jobs.
 func (p *Peer) choose() error {
 	for _, i := range p.card.A2A.SupportedInterfaces {
 		e, ok := p.usable(i)
@@ -154,7 +154,7 @@ func (p *Peer) choose() error {
 	proper := slices.DeleteFunc(slices.Clone(p.endpoints), func(e *endpoint) bool {
 		return e.iface.ProtocolBinding == card.TaskSend
 	})
-	if len(proper) > 0 {
+	if len(proper) > 0 && !p.opts.Jobs {
 		p.endpoints = proper
 	}
 	if len(p.endpoints) == 0 {

@@ -47,7 +47,7 @@ func (e *endpoint) route(s dialect.Shape, a *ask) (*request, error) {
 		if !a.sends() {
 			return nil, ErrUnsupported
 		}
-		return &request{http.MethodPost, e.base, s.AppendParams(nil, a.op, a.params)}, nil
+		return &request{http.MethodPost, e.base, s.AppendParams(nil, a.op, withJob(a.params, a.job))}, nil
 	case a2a.TransportProtocolJSONRPC:
 		return e.rpc(s, a)
 	}
