@@ -57,6 +57,8 @@ type admission struct {
 	claimed, waits bool
 	// early is the run that was started before the task is stored; nil if there is none.
 	early *run
+	// holds is set while early leaves its events to the change that stores the message.
+	holds bool
 	// answer are the events of early that are stored with the message.
 	answer []task.Entry
 }

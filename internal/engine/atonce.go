@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -20,11 +19,11 @@ func (a *admission) mayAnswerAtOnce() bool {
 // Otherwise the message is stored alone, and the run continues like any other.
 func (a *admission) answerAtOnce(ch *task.Change) {
 	e, r := a.engine, a.early
-	r.ready = wake.New()
+	a.holds = e.goroutinesOf(&r.key).join() // the run may have left the group before it is stored
+	r.ready, r.held = wake.New(), a.holds
+	e.alarms.Start(&r.linger, linger, r.ready.Send) // events that are held have no other use of it
+	defer e.alarms.Stop(&r.linger)
 	e.startEarly(r, &ch.Next)
-	var late timer.Alarm
-	e.alarms.Start(&late, linger, r.ready.Send)
-	defer e.alarms.Stop(&late)
 	select {
 	case <-r.ready:
 		a.answer = r.whole(ch)
@@ -36,7 +35,7 @@ func (a *admission) answerAtOnce(ch *task.Change) {
 // returns them in their stored form; none if the run continues.
 func (r *run) whole(ch *task.Change) []task.Entry {
 	r.mu.Lock()
-	batch, kept := r.pending[:len(r.pending):len(r.pending)], r.extrasLocked()
+	batch, kept := r.unsavedLocked()
 	ended := r.closed && r.state.Terminal() && r.ctx.Err() == nil
 	r.mu.Unlock()
 	if !ended || !kept.empty() {
@@ -52,6 +51,17 @@ func (r *run) whole(ch *task.Change) []task.Entry {
 
 // change makes the durable change of the admission, and notifies the run that waits for it.
 func (a *admission) change(f step) error {
+	err := a.changeAlone(f)
+	if a.holds {
+		a.holds = false
+		a.early.endLeft()
+		a.engine.goroutinesOf(&a.early.key).leave()
+	}
+	return err
+}
+
+// changeAlone is change for a run that ends itself.
+func (a *admission) changeAlone(f step) error {
 	l := a.live
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -63,4 +73,31 @@ func (a *admission) change(f step) error {
 		a.early.notifyStored(a.answer, err)
 	}
 	return err
+}
+
+// leave leaves the end of the run to the admission if that holds the events: so the goroutine of
+// the executor need not wait until they are stored. It reports whether it did.
+func (r *run) leave() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.left = r.held
+	return r.left
+}
+
+// endLeft ends a run that was left to the admission. The caller does not wait for events that are
+// not stored yet.
+func (r *run) endLeft() {
+	r.mu.Lock()
+	left, stored := r.left, r.emptyLocked()
+	r.mu.Unlock()
+	switch {
+	case !left:
+	case stored, !r.engine.goroutinesOf(&r.key).run(r.settleAndEnd): // stopped: the next process finds the claim
+		r.end()
+	}
+}
+
+func (r *run) settleAndEnd() {
+	r.settle()
+	r.end()
 }

@@ -78,6 +78,28 @@ func TestAnswerAtOnce(t *testing.T) {
 			},
 			appends: 2, want: task.Completed,
 		},
+		"an agent that pauses": {
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				yield(status(ec, a2a.TaskStateWorking, ""), nil)
+				<-time.After(time.Second)
+				yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+			},
+			appends: 3, want: task.Completed,
+		},
+		"an agent that goes on after its answer": {
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+				<-time.After(time.Second)
+			},
+			appends: 1, want: task.Completed,
+		},
+		"a large message": {
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+			},
+			change:  func(r *op.Send) { *r = *text(strings.Repeat("a", 1<<20)) },
+			appends: 1, want: task.Completed,
+		},
 		"an id of the caller": {
 			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				yield(status(ec, a2a.TaskStateCompleted, ""), nil)

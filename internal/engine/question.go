@@ -193,9 +193,10 @@ func (e *Engine) startReply(l *live) {
 		return
 	}
 	e.live.retain(l)
+	version := posed(&h) // a copy of the head would cost each run an allocation
 	if !e.work.run(func() {
 		defer e.live.release(l)
-		e.replyTo(l, posed(&h))
+		e.replyTo(l, version)
 		if h := l.snapshot(); h.State != task.Working || e.runs.Err() != nil {
 			e.endQuestionSpan(l)
 		}

@@ -101,6 +101,9 @@ type run struct {
 	// posed is the seq of the question with which the run has ended, if the hub answers it;
 	// zero otherwise.
 	posed int64
+	// held is set while the events wait for the admission, which stores the message. left is set
+	// if the executor has ended meanwhile, and the admission ends the run.
+	held, left bool
 	// flushing is set while a goroutine other than the executor's flushes the queue.
 	flushing bool
 	linger   timer.Alarm
@@ -117,15 +120,23 @@ type slab [4]task.Entry
 
 var slabs = sync.Pool{New: func() any { return new(slab) }}
 
-// perform executes the agent, and then starts the next waiting message or task.
+// perform executes the agent, and ends the run.
 func (r *run) perform() {
 	if hold, ok := r.acquire(); ok {
 		r.watch.start(r)
 		r.execute()
 		r.watch.end(r)
+		if hold == nil && r.leave() {
+			return
+		}
 		r.settle()
 		hold.Release()
 	}
+	r.end()
+}
+
+// end ends a run whose events are durable, and starts the next waiting message or task.
+func (r *run) end() {
 	r.conclude()
 	r.stop(errRunEnded)
 	r.live.mu.Lock()
@@ -260,7 +271,7 @@ func (r *run) emit(en task.Entry) bool {
 	if last {
 		r.ready.Send()
 	}
-	schedule := !last && !r.flushing
+	schedule := !last && !r.flushing && !r.held
 	if schedule {
 		r.flushing = true
 		r.scheduleLocked(linger)
@@ -340,6 +351,7 @@ const retryDelay = 500 * time.Millisecond
 
 // settle waits until all queued entries are durable, or the engine stops.
 func (r *run) settle() {
+	_ = r.awaitStored(r.engine.ctx) // the events may be stored with the message
 	r.mu.Lock()
 	if r.flushing && r.engine.alarms.Stop(&r.linger) {
 		r.engine.work.leave()
@@ -370,14 +382,14 @@ func (r *run) flush() error {
 	r.ready.Send()
 	r.writing.Lock()
 	defer r.writing.Unlock()
+	batch, kept := r.unsaved()
+	if len(batch) == 0 && kept.empty() {
+		return nil
+	}
 	taken := 0
-	var kept extras
 	var output []task.Entry
 	err := r.engine.change(r.live, func(c *task.Change) error {
-		r.mu.Lock()
-		batch := r.pending[:len(r.pending):len(r.pending)]
-		kept = r.extrasLocked()
-		r.mu.Unlock()
+		batch, kept = r.unsaved()
 		taken = len(batch)
 		if taken == 0 && kept.empty() {
 			return errUnchanged
@@ -401,6 +413,17 @@ func (r *run) flush() error {
 		return err
 	}
 	return nil
+}
+
+// unsaved returns the events that are not durable, and the data to be stored beside them.
+func (r *run) unsaved() ([]task.Entry, extras) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.unsavedLocked()
+}
+
+func (r *run) unsavedLocked() ([]task.Entry, extras) {
+	return r.pending[:len(r.pending):len(r.pending)], r.extrasLocked()
 }
 
 // badEvent is an event that the protocol forbids at its position.

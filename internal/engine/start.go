@@ -65,7 +65,18 @@ func (r *run) notifyStored(events []task.Entry, err error) {
 		r.dropDurable(len(events))
 		r.notifyOutput(events)
 	}
+	r.letGo()
 	close(r.stored)
+}
+
+// letGo flushes the events that were held, and from now on those that follow.
+func (r *run) letGo() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held && !r.left && !r.closed && len(r.pending) > 0 {
+		r.flushing = r.engine.work.run(r.pump)
+	}
+	r.held = false
 }
 
 // awaitStored waits until the task of an early run is stored. It returns an error if it was
