@@ -216,6 +216,25 @@ func TestAppendString(t *testing.T) {
 	}
 }
 
+// TestAppendStringAt tests each place in texts around the eight bytes that are read at a time.
+func TestAppendStringAt(t *testing.T) {
+	t.Parallel()
+	for length := range 20 {
+		for at := range length {
+			for in, out := range map[string]string{
+				"\"": `\"`, "\\": `\\`, "\x1f": `\u001f`, "\x00": `\u0000`, " ": " ", "!": "!", "#": "#", "\x7f": "\x7f",
+				"\x80": "\ufffd", "\xff": "\ufffd", "\u00e9": "\u00e9", "\u2028": `\u2028`,
+			} {
+				before, after := strings.Repeat("a", at), strings.Repeat("b", length-at-1)
+				got, want := string(rawjson.AppendString(nil, before+in+after)), `"`+before+out+after+`"`
+				if got != want {
+					t.Errorf("AppendString(%q) = %s, want %s", before+in+after, got, want)
+				}
+			}
+		}
+	}
+}
+
 func TestString(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -488,5 +507,20 @@ func TestAppendFinite(t *testing.T) {
 		if got := string(rawjson.AppendFinite(nil, []byte(in))); got != want {
 			t.Errorf("AppendFinite(%s) = %s, want %s", in, got, want)
 		}
+	}
+}
+
+func BenchmarkAppendString(b *testing.B) {
+	for name, s := range map[string]string{
+		"id": "0199c1b2-7d1c-7a2e-9d3f-000000000000", "word": "text", "text": strings.Repeat("word ", 20),
+		"lines": strings.Repeat("a line\n", 15), "Greek": strings.Repeat("λόγος ", 10), "Chinese": strings.Repeat("测试文本", 8),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(s)))
+			var dst []byte
+			for b.Loop() {
+				dst = rawjson.AppendString(dst[:0], s)
+			}
+		})
 	}
 }

@@ -114,8 +114,7 @@ func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
+		if s[i] >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if bad := r == utf8.RuneError && n == 1; bad || r == '\u2028' || r == '\u2029' {
 				dst = appendOdd(append(dst, s[from:i]...), r)
@@ -124,11 +123,12 @@ func AppendString(dst []byte, s string) []byte {
 			i += n
 			continue
 		}
-		if c < ' ' || c == '"' || c == '\\' {
-			dst = appendEscape(append(dst, s[from:i]...), c)
-			from = i + 1
+		i = skipASCII(s, i)
+		if i < len(s) && s[i] < utf8.RuneSelf {
+			dst = appendEscape(append(dst, s[from:i]...), s[i])
+			i++
+			from = i
 		}
-		i++
 	}
 	return append(append(dst, s[from:]...), '"')
 }
