@@ -30,6 +30,9 @@ func Params(h map[string][]string) map[string][]string {
 
 // paramKey returns the lower-case name of a service parameter, or "" if the header is none.
 func paramKey(name string) string {
+	if name == "" || !strings.Contains("aAtTxX", name[:1]) {
+		return "" // most headers
+	}
 	for _, key := range [...]string{"traceparent", "tracestate", "x-correlation-id", "x-parent-id", "a2a-extensions"} {
 		if strings.EqualFold(name, key) {
 			return key

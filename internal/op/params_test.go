@@ -13,7 +13,7 @@ func TestParamKey(t *testing.T) {
 		"Traceparent": "traceparent", "Tracestate": "tracestate", "X-Parent-Id": "x-parent-id",
 		"X-Correlation-Id": "x-correlation-id", "Authorization": "", "Cookie": "", "X-Api-Key": "",
 		"Content-Type": "", "X-A2a-Extensions": "", "a2a-version": "", "a2a-anything": "a2a-anything", "traceparent": "traceparent",
-		"X-Parley-Chain": "x-parley-chain",
+		"X-Parley-Chain": "x-parley-chain", "TRACEPARENT": "traceparent", "x-parent-id": "x-parent-id", "": "",
 	}
 	for name, want := range tests {
 		if got := paramKey(name); got != want {
