@@ -14,7 +14,7 @@ import (
 var (
 	qIndexNote = prepared("INSERT OR REPLACE INTO note_words (rowid, words) VALUES (?, ?)")
 	qCountWord = prepared("SELECT count(*) FROM note_words WHERE note_words MATCH ?")
-	qLonger    = prepared("SELECT term FROM note_terms WHERE term > ?1 AND term < ?2 ORDER BY term LIMIT ?3")
+	qLonger    = prepared("SELECT term FROM note_terms WHERE term > ?1 AND term < ?2 ORDER BY term LIMIT 0 + ?3")
 	// The newest notes come first.
 	qFindNotes = prepared(tables.SQLite("SELECT " + tables.NoteColumns + `, id FROM note_words CROSS JOIN memory ON id = note_words.rowid
 	WHERE note_words MATCH $9 AND ` + tables.InRange + " ORDER BY note_words.rowid DESC"))

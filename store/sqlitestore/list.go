@@ -50,7 +50,7 @@ var (
 	WHERE (?1 = '' OR s.agent = ?1) AND (?2 = 0 OR c.state = ?2) AND c.n > 0`)
 
 	qCountGroup = prepared(`SELECT count(*) FROM (SELECT 1 FROM tasks
-	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 LIMIT ?4)`)
+	WHERE scope = ?1 AND state = ?2 AND shown = 0 AND status_at >= ?3 LIMIT 0 + ?4)`)
 
 	// qGroup contains the same statement several times, for groups that are read concurrently.
 	// The comment makes the texts differ, because equal texts would be one statement.

@@ -59,7 +59,7 @@ var (
 	qHasPieces    = prepared("SELECT EXISTS (SELECT 1 FROM pieces WHERE place >= ? AND place <= ?)")
 	qDeletePieces = prepared("DELETE FROM pieces WHERE place >= ? AND place <= ?")
 	qDropPlaces   = prepared(`DELETE FROM pieces WHERE id IN
-		(SELECT id FROM pieces WHERE place >= ?1 AND place <= ?2 LIMIT ?3)`)
+		(SELECT id FROM pieces WHERE place >= ?1 AND place <= ?2 LIMIT 0 + ?3)`)
 )
 
 // whole returns the content of a row of a log.

@@ -45,7 +45,8 @@ const (
 	wanted       = wantedFilter + " ORDER BY seq DESC LIMIT $7"
 )
 
-// The lists differ in the index that they use.
+// The lists differ in the index that they use. SQLite would compare a state alone with those of the
+// other indexes, and so prepare the statement again for each execution.
 var (
 	qItem    = prepared("SELECT " + itemColumns + " FROM inbox WHERE id = $1")
 	qPutItem = changing(cluster.TopicInbox, "INSERT INTO inbox ("+itemColumns+`)
@@ -53,7 +54,7 @@ var (
 	qSettleItem = changing(cluster.TopicInbox, "UPDATE inbox SET state = $2, answer = $3, settled_by = $4, settled_at = $5 WHERE id = $1")
 
 	qItems      = prepared("SELECT " + itemColumns + " FROM inbox WHERE seq < $1" + wanted)
-	qItemsState = prepared("SELECT " + itemColumns + " FROM inbox WHERE state = $2 AND seq < $1" + wanted)
+	qItemsState = prepared("SELECT " + itemColumns + " FROM inbox WHERE state = /*sqlite +*/ $2 AND seq < $1" + wanted)
 	qItemsOwner = prepared("SELECT " + itemColumns + " FROM inbox WHERE owner = $3 AND seq < $1" + wanted)
 	qItemsEnd   = prepared("SELECT " + itemColumns + ` FROM inbox /*sqlite INDEXED BY inbox_ends */
 	WHERE state = 'open' AND expires_at > 0 AND expires_at <= $1` + wantedFilter + " ORDER BY expires_at, seq LIMIT $7")

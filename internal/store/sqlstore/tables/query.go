@@ -43,8 +43,9 @@ func (q Query) Topic() string { return statements[q].topic }
 func (q Query) PostgreSQL() string { return statements[q].text }
 
 // adapt names values as SQLite does, turns the comments for SQLite into text, and the text for PostgreSQL
-// into comments.
-var adapt = strings.NewReplacer("$", "?", "/*postgres{*/", "/*", "/*}*/", "*/", "/*sqlite", "", "*/", "")
+// into comments. A limit that is a value alone would make SQLite prepare the statement again for each
+// execution, to plan with its number.
+var adapt = strings.NewReplacer("LIMIT $", "LIMIT 0 + ?", "$", "?", "/*postgres{*/", "/*", "/*}*/", "*/", "/*sqlite", "", "*/", "")
 
 // SQLite returns the text for SQLite.
 func (q Query) SQLite() string { return SQLite(statements[q].text) }
