@@ -16,11 +16,12 @@ import (
 // number. A change that needs more raises it in the same commit, and the commit message states
 // the benefit.
 var allocs = map[string]float64{
-	"create":   0,
-	"finish":   0,
-	"head":     3,
-	"read":     2,
-	"list two": 6,
+	"create":       0,
+	"finish":       0,
+	"head":         3,
+	"read":         2,
+	"list two":     6,
+	"list context": 21,
 }
 
 // TestAllocations does not run in parallel with other tests, because it counts for the whole
@@ -71,6 +72,10 @@ func TestAllocations(t *testing.T) {
 	})
 	check("list two", func() error {
 		_, err := tasks.List(t.Context(), &task.Query{Owner: "eve", Limit: 50})
+		return err
+	})
+	check("list context", func() error {
+		_, err := tasks.List(t.Context(), &task.Query{Owner: "eve", ContextID: ended.ContextID, Limit: 50})
 		return err
 	})
 }

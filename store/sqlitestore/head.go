@@ -13,23 +13,18 @@ import (
 // columns are the columns of a head in tasks t, in the order in which Head reads them.
 const columns = tables.HeadColumns
 
-// Head implements tables.TaskRow: it reads a head from a row of columns.
-func (s *stmt) Head() (h task.Head, err error) {
-	readHead(s, &h)
-	return h, s.err
-}
-
-// readHead is like Head, but reads into h, which is zero: heads are large.
-func readHead(s *stmt, h *task.Head) {
+// ReadHead implements tables.TaskRow: it reads a head from a row of columns.
+func (s *stmt) ReadHead(h *task.Head) error {
 	if message := readHeadAlone(s, h); message > 0 {
 		var err error
 		if h.StatusMessage, err = s.conn.body(h.Key, message); err != nil && s.err == nil {
 			s.err = fmt.Errorf("status message of task %d (%s): %w", h.Key, h.ID, err)
 		}
 	}
+	return s.err
 }
 
-// readHeadAlone is like readHead, and returns the version of the entry with the status message in
+// readHeadAlone is like ReadHead, and returns the version of the entry with the status message in
 // place of a large message.
 func readHeadAlone(s *stmt, h *task.Head) (message int64) {
 	h.StatusAt, h.Key = task.Millis(s.Int()), task.Key(s.Int())

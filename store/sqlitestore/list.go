@@ -287,7 +287,7 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 		}
 		page.Heads = append(page.Heads, task.Head{})
 		h := &page.Heads[len(page.Heads)-1]
-		readHead(&first.stmt, h)
+		_ = first.ReadHead(h) // the error is first.err
 		size += len(h.StatusMessage)
 		first.advance()
 	}

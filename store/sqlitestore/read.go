@@ -68,7 +68,7 @@ func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
 		hs = append(hs, task.Head{})
-		readHead(s, &hs[len(hs)-1])
+		_ = s.ReadHead(&hs[len(hs)-1]) // the error is s.err
 	}
 	return hs, s.err
 }

@@ -74,7 +74,7 @@ func (shared) Heads(c tables.Conn, keys []int64) ([]task.Head, error) {
 		s.int(key)
 		if s.next() {
 			all = append(all, task.Head{})
-			readHead(&s, &all[len(all)-1])
+			_ = s.ReadHead(&all[len(all)-1]) // the error is s.err
 			s.close()
 		}
 		if s.err != nil {

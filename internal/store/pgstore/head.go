@@ -11,9 +11,9 @@ import (
 // columns are the columns of a head in tasks t, in the order in which Head reads them.
 const columns = tables.HeadColumns
 
-// Head implements tables.TaskRow: it reads a head from a row of columns.
-func (s *stmt) Head() (task.Head, error) {
-	h := task.Head{StatusAt: task.Millis(s.Int()), Key: task.Key(s.Int())}
+// ReadHead implements tables.TaskRow: it reads a head from a row of columns.
+func (s *stmt) ReadHead(h *task.Head) error {
+	h.StatusAt, h.Key = task.Millis(s.Int()), task.Key(s.Int())
 	name, err := s.conn.names.Scope(s.conn, s.Int())
 	h.Owner, h.Agent = name.Owner, name.Agent
 	h.ID = a2a.TaskID(s.ID())
@@ -24,12 +24,12 @@ func (s *stmt) Head() (task.Head, error) {
 	h.Version = s.Int()
 	h.UpdatedAt = task.Millis(s.Int())
 	if err == nil {
-		err = sqlstore.DecodeHead(s.Blob(), &h)
+		err = sqlstore.DecodeHead(s.Blob(), h)
 	}
 	if err != nil && s.err == nil {
 		s.err = err
 	}
-	return h, s.err
+	return s.err
 }
 
 // bindRun binds the columns that every change sets.

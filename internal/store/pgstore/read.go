@@ -67,11 +67,10 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
-		h, err := s.Head()
-		if err != nil {
+		hs = append(hs, task.Head{})
+		if err := s.ReadHead(&hs[len(hs)-1]); err != nil {
 			return nil, err
 		}
-		hs = append(hs, h)
 	}
 	return hs, s.err
 }

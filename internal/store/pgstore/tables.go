@@ -108,7 +108,18 @@ func (c *conn) ours(q tables.Query) query {
 // bind begins an execution of q with values as those of package tables.
 func (c *conn) bind(q query, values ...any) stmt {
 	s := c.start(q)
-	(&tables.Binder{Number: s.int, Text: s.text, Blob: s.blob, ID: s.anyID}).Bind(values)
+	for _, v := range values {
+		switch v := tables.Plain(v).(type) {
+		case int64:
+			s.int(v)
+		case string:
+			s.text(v)
+		case []byte:
+			s.blob(v)
+		case tables.ID:
+			s.anyID(v)
+		}
+	}
 	return s
 }
 

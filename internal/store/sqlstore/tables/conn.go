@@ -18,7 +18,7 @@ type DB interface {
 }
 
 // Conn executes prepared statements. Values are one of the types of package tables; a connection
-// binds them with a [Binder].
+// binds their [Plain] forms.
 type Conn interface {
 	Execer
 	// Rows executes a statement and returns its rows. Each is valid until the next one.
@@ -70,11 +70,13 @@ func rows[T any](c Conn, scan func(Row, *T) error, q Query, values ...any) (all 
 
 // only returns the number in the only row of a statement.
 func only(c Conn, q Query, values ...any) (n int64, err error) {
-	err = eachRow(c, q, values, func(row Row) error {
+	for row, err := range c.Rows(q, values...) {
+		if err != nil {
+			return 0, err
+		}
 		n = row.Int()
-		return nil
-	})
-	return n, err
+	}
+	return n, nil
 }
 
 // eachRow calls scan for each row of a statement, up to the first error.

@@ -33,18 +33,25 @@ func ListContext(c Conn, q *task.Query, most int) (task.ListPage, error) {
 	if owner == 0 || err != nil {
 		return task.ListPage{}, err
 	}
-	values := []any{owner, ID{Value: q.ContextID}, q.Agent, int64(q.State), q.Since}
 	at := Position(q)
-	found, more, err := firstHeads(c, most, qContext, append(values, at.At, at.Key, q.Limit+1)...)
+	values := []any{
+		owner, ID{Value: q.ContextID}, string(q.Agent), int64(q.State), int64(q.Since),
+		int64(at.At), int64(at.Key), int64(q.Limit + 1),
+	}
+	total, err := countContext(c, q, values[:5:5])
+	if err != nil || total == 0 {
+		return task.ListPage{}, err
+	}
+	size := pageSize{bytes: most, rows: min(int(total), q.Limit+1)}
+	found, more, err := firstHeads(c, size, qContext, values...)
 	if err != nil {
 		return task.ListPage{}, err
 	}
-	total, err := countContext(c, q, values)
 	return task.ListPage{
 		Heads: found[:min(len(found), q.Limit)],
 		More:  more || len(found) > q.Limit,
 		Total: int(total),
-	}, err
+	}, nil
 }
 
 // Position returns the position after which q continues.
@@ -66,23 +73,27 @@ func countContext(c Conn, q *task.Query, values []any) (int64, error) {
 	return only(c, qCountFiltered, append(values, most)...)
 }
 
-// firstHeads returns the heads of all rows, or the first ones if their messages exceed most bytes. It
+// pageSize is the size of the messages in a page, in bytes, after which it ends, and the largest number
+// of its rows; zero if that is not known.
+type pageSize struct{ bytes, rows int }
+
+// firstHeads returns the heads of all rows, or the first ones if their messages exceed the size. It
 // reports whether further rows follow.
-func firstHeads(c Conn, most int, q Query, values ...any) (all []task.Head, more bool, err error) {
-	size := 0
+func firstHeads(c Conn, size pageSize, q Query, values ...any) (all []task.Head, more bool, err error) {
+	all = make([]task.Head, 0, size.rows)
 	for row, err := range c.Rows(q, values...) {
 		if err != nil {
 			return nil, false, err
 		}
-		if size > most {
+		if size.bytes < 0 {
 			return all, true, nil
 		}
-		var h task.Head
-		if err := scanHead(row, &h); err != nil {
+		all = append(all, task.Head{})
+		h := &all[len(all)-1]
+		if err := scanHead(row, h); err != nil {
 			return nil, false, err
 		}
-		all = append(all, h)
-		size += len(h.StatusMessage)
+		size.bytes -= len(h.StatusMessage)
 	}
 	return all, false, nil
 }
@@ -146,7 +157,7 @@ func ListIDs(c Conn, q *task.Query, most int) (task.ListPage, error) {
 	return sqlstore.ListIDs(ranges, q.Limit, func(r *sqlstore.IDRange, limit int) ([]task.Head, bool, error) {
 		// A prefix that is a whole UUID begins a range of texts, too.
 		first, last := ID{r.First, !r.UUIDs}, ID{r.Last, !r.UUIDs}
-		return firstHeads(c, most, qIDs, first, r.Owner, last, owner, int64(q.State), q.Agent, limit)
+		return firstHeads(c, pageSize{bytes: most}, qIDs, first, r.Owner, last, owner, int64(q.State), q.Agent, limit)
 	})
 }
 

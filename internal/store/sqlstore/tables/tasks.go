@@ -53,8 +53,9 @@ type Change struct {
 // TaskRow is a row of statements with HeadColumns, which a [TaskDB] returns.
 type TaskRow interface {
 	Row
-	// Head returns the next columns. After an error, the loop over the rows ends.
-	Head() (task.Head, error)
+	// ReadHead reads the next columns into h, which is zero: heads are large. After an error, the loop
+	// over the rows ends.
+	ReadHead(h *task.Head) error
 	// ID returns the next column.
 	ID() string
 }
@@ -63,9 +64,8 @@ type TaskRow interface {
 const HeadColumns = `t.status_at, t.key, t.scope, t.id, t.context,
 	t.shown, t.state, t.rev, t.version, t.updated_at, t.rest`
 
-func scanHead(row Row, h *task.Head) (err error) {
-	*h, err = row.(TaskRow).Head()
-	return err
+func scanHead(row Row, h *task.Head) error {
+	return row.(TaskRow).ReadHead(h)
 }
 
 // Aliases are in the table of messages, because most of them are ids of messages.

@@ -15,39 +15,15 @@ type ID struct {
 	Text bool
 }
 
-// Binder has a function for each stored form of a value.
-type Binder struct {
-	Number func(int64)
-	Text   func(string)
-	Blob   func([]byte)
-	ID     func(ID)
-}
-
-// Bind calls the function for the stored form of each value.
-func (b *Binder) Bind(values []any) {
-	for _, v := range values {
-		switch v := plain(v).(type) {
-		case int64:
-			b.Number(v)
-		case string:
-			b.Text(v)
-		case []byte:
-			b.Blob(v)
-		case ID:
-			b.ID(v)
-		}
-	}
-}
-
-// plain returns the stored form of a value, which is an int64, a string, a []byte or an ID.
-func plain(v any) any {
+// Plain returns the stored form of a value, which is an int64, a string, a []byte or an ID.
+func Plain(v any) any {
 	switch v := v.(type) {
 	case int64, string, []byte, ID:
 		return v
 	case bytesOf:
 		return []byte(*v.text)
 	case *time.Time:
-		return plain(*v)
+		return Plain(*v)
 	case time.Time:
 		if v.IsZero() {
 			return int64(0)

@@ -45,7 +45,7 @@ func TestValues(t *testing.T) {
 	for _, want := range []values{full, {}, {blob: []byte{}}} {
 		var row memoryRow
 		for _, v := range want.fields() {
-			row.left = append(row.left, plain(v))
+			row.left = append(row.left, Plain(v))
 		}
 		if text, ok := row.left[5].([]byte); !ok || text == nil {
 			t.Errorf("the text %q is bound as %v, want bytes", want.long, row.left[5])
@@ -57,8 +57,8 @@ func TestValues(t *testing.T) {
 		}
 	}
 	for _, v := range []any{"a", task.Owner("a"), &full.long} {
-		if _, ok := plain(v).(string); !ok {
-			t.Errorf("plain(%T) = %T, want string", v, plain(v))
+		if _, ok := Plain(v).(string); !ok {
+			t.Errorf("Plain(%T) = %T, want string", v, Plain(v))
 		}
 	}
 }
