@@ -109,9 +109,13 @@ func TestQueuesOfAllRunsAreBounded(t *testing.T) {
 		own, others int
 		full        bool
 	}{
-		{fewEvents - 1, allQueueEvents, false}, {fewEvents, allQueueEvents, true},
-		{fewEvents, 0, false}, {queueEvents - 1, 0, false}, {queueEvents, 0, true},
-		{queueEvents - 1, allQueueEvents - queueEvents, false}, {queueEvents - 1, allQueueEvents - queueEvents + 1, true},
+		{fewEvents - 1, allQueueEvents, false},
+		{fewEvents, allQueueEvents, true},
+		{fewEvents, 0, false},
+		{queueEvents - 1, 0, false},
+		{queueEvents, 0, true},
+		{queueEvents - 1, allQueueEvents - queueEvents, false},
+		{queueEvents - 1, allQueueEvents - queueEvents + 1, true},
 	} {
 		r := &run{engine: e}
 		e.queued.Store(int64(tt.others))

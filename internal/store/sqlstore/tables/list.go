@@ -35,7 +35,9 @@ func ListContext(c Conn, q *task.Query, most int) (task.ListPage, error) {
 	}
 	at := Position(q)
 	values := []any{
-		owner, ID{Value: q.ContextID}, string(q.Agent), int64(q.State), int64(q.Since),
+		owner,
+		ID{Value: q.ContextID},
+		string(q.Agent), int64(q.State), int64(q.Since),
 		int64(at.At), int64(at.Key), int64(q.Limit + 1),
 	}
 	total, err := countContext(c, q, values[:5:5])
