@@ -83,6 +83,22 @@ func (x *Exchange) Publish(ctx context.Context, m *Message, waits *Queue) error 
 	return nil
 }
 
+// PublishTo publishes m in one queue, whatever its topics are, behind the messages that are in the
+// queue. A restart of the broker drops m. If there is no such queue, m is dropped.
+func (x *Exchange) PublishTo(ctx context.Context, queue string, m *Message) error {
+	err := x.Bus.ready()
+	if err == nil {
+		out := x.outgoing(m, nil)
+		out.to, out.exchange = bus.Queue(queue), ""
+		out.properties.DeliveryMode = amqp.Transient
+		err = x.Bus.send(ctx, out)
+	}
+	if err != nil {
+		return fmt.Errorf("publish %q in %s: %w", m.ID, queue, err)
+	}
+	return nil
+}
+
 func (x *Exchange) outgoing(m *Message, waits *Queue) *message {
 	headers := make(amqp.Table, len(m.Headers))
 	for name, v := range m.Headers {

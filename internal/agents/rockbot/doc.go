@@ -26,7 +26,8 @@
 //
 // A request is published once. Its task id is derived from the message, and the run stores its
 // intent before it publishes. After a crash of the hub the run waits for the answer to that id.
-// A response is acknowledged when its events are durable. It may arrive while the hub is down,
+// The statuses that an agent has published before its response come before it, as long as only one
+// process receives for the hub. A response is acknowledged when its events are durable. It may arrive while the hub is down,
 // or before its run has started again.
 //
 // Each run ends, at its Timeout at the latest.

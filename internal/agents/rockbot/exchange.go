@@ -77,6 +77,7 @@ type Exchange struct {
 	made      bool       // the queues for responses exist
 	slots     map[string]*slot
 	unmatched map[string][]*unmatched
+	marks     marks
 	// served holds the names that the hub serves.
 	served map[string]bool
 }
@@ -104,6 +105,7 @@ func (x *Exchange) begin() {
 	x.once.Do(func() {
 		x.x = &amqpbus.Exchange{Bus: x.Bus, Name: ExchangeName, DeadLetters: DeadLettersName}
 		x.slots, x.unmatched = map[string]*slot{}, map[string][]*unmatched{}
+		x.marks = marks{wake: wake.New(), passed: make(chan string, 1)}
 	})
 }
 
@@ -120,7 +122,7 @@ func (x *Exchange) Run(ctx context.Context) error {
 	defer x.forget()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ears := []func(context.Context) error{x.receiveResponses, x.receiveStatuses}
+	ears := []func(context.Context) error{x.receiveResponses, x.receiveStatuses, x.passResponses}
 	if x.Announced != nil {
 		ears = append(ears, x.receiveCards)
 	}
@@ -192,12 +194,17 @@ func (x *Exchange) receiveResponses(ctx context.Context) error {
 			x.refuse(a, "is no result")
 			return
 		}
-		x.respond(id, message{a.Body, a})
+		x.marks.hold(id, message{a.Body, a})
 	})
 }
 
 func (x *Exchange) receiveStatuses(ctx context.Context) error {
 	return x.receive(ctx, x.statuses(), prefetch, func(a *amqpbus.Arrival) {
+		if a.Type == typeMark {
+			x.marks.pass(a.ID)
+			x.settle(a.Ack())
+			return
+		}
 		x.mu.Lock()
 		s := x.slots[jobOf(a.Body)]
 		x.mu.Unlock()

@@ -253,6 +253,38 @@ func answers(t *testing.T, alice *caller, agent *rb.Running) {
 	agent.Unread()
 }
 
+// TestProgressBeforeResults: the statuses that an agent publishes before its result reach the
+// task, even directly before it, and for the first task of a hub that has just started.
+func TestProgressBeforeResults(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Shared(t).VHost(t)
+	rb.StartAgent(t, url, &rb.Agent{Name: "ExtractionAgent", Handle: func(task *rb.Task) (*rb.Result, error) {
+		for i := range 5 {
+			if err := task.Status(rb.Working, fmt.Sprintf("step %d", i)); err != nil {
+				return nil, err
+			}
+		}
+		return task.Result(rb.Completed, "done"), nil
+	}})
+	h, alice := startHub(t, url)
+	for i := range 20 {
+		if i == 10 {
+			h.Restart()
+		}
+		id := alice.text("extraction", fmt.Sprint("progress-", i), "go").ID
+		alice.wait("extraction", id, "TASK_STATE_COMPLETED")
+		var all struct{ History json.RawMessage }
+		if err := alice.rpc("extraction", "GetTask", fmt.Sprintf(`{"id":%q}`, id), &all); err != nil {
+			t.Fatal(err)
+		}
+		for step := range 5 {
+			if !strings.Contains(string(all.History), fmt.Sprintf("step %d", step)) {
+				t.Errorf("task %d has no status %d: %s", i, step, all.History)
+			}
+		}
+	}
+}
+
 // tellsCallersApart checks that each caller has a permanent source and reply topic, and that
 // statuses arrive at agent.task.status.
 func tellsCallersApart(t *testing.T, callers []*caller, agent *rb.Running, tap *rb.Tap) {
