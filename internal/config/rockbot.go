@@ -15,7 +15,8 @@ type RockBot struct {
 	URL string `yaml:"url"`
 	// Name is the hub's name among RockBot's agents. The default is parley.
 	Name string `yaml:"name"`
-	// Serve are the hub's agents that RockBot's agents may call.
+	// Serve are the hub's agents that RockBot's agents may call. Name itself stands for all of
+	// them: a request goes to the agent with the requested skill.
 	Serve []string `yaml:"serve"`
 }
 
@@ -53,7 +54,7 @@ func checkRockBot(d *yamlfile.Decoder, c *Config) {
 	for i, name := range c.RockBot.Serve {
 		at := "rockbot.serve[" + strconv.Itoa(i) + "]"
 		switch {
-		case !agentName.MatchString(name):
+		case !agentName.MatchString(name) && name != c.RockBot.Name:
 			d.Problem(nil, at, "%q is not the name of an agent", yamlfile.Clip(name))
 		case slices.Index(c.RockBot.Serve, name) < i:
 			d.Problem(nil, at, "is there twice")

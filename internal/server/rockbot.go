@@ -86,11 +86,20 @@ func (h *Hub) rockBotAgent(s *directory.Spec) *rockbot.Agent {
 // checkServed returns an error if rockbot.serve names an agent that the hub does not have.
 func (h *Hub) checkServed() error {
 	for _, name := range h.cfg.RockBot.Serve {
-		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
+		if _, ok := h.engine.Agent(task.Agent(name)); !ok && h.wholeHub(name) == "" {
 			return configf("rockbot.serve: the agent %q is not served", name)
 		}
 	}
 	return nil
+}
+
+// wholeHub returns the name that stands for the whole hub among RockBot's agents, if it is this
+// one; else the empty name. An agent of the hub with that name precedes it.
+func (h *Hub) wholeHub(name string) task.Agent {
+	if _, ok := h.engine.Agent(task.Agent(name)); ok || name != cmp.Or(h.cfg.RockBot.Name, rockBotName) {
+		return ""
+	}
+	return task.Agent(name)
 }
 
 // rockBotServices receive the answers of RockBot's agents until no task runs any more, and
@@ -105,7 +114,7 @@ func (h *Hub) rockBotServices() []hub.Service {
 	}}}
 	for _, name := range h.cfg.RockBot.Serve {
 		serve := func(ctx context.Context) error {
-			return line.Serve(ctx, task.Agent(name), &rockbotfront.Server{Engine: h.engine})
+			return line.Serve(ctx, task.Agent(name), &rockbotfront.Server{Engine: h.engine, Whole: h.wholeHub(name)})
 		}
 		all = append(all, hub.Service{Name: "RockBot to " + name, Run: h.recovered(func(ctx context.Context) error {
 			return h.stay(ctx, "questions of RockBot's agents to "+name, serve)

@@ -19,6 +19,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -33,7 +35,12 @@ import (
 )
 
 // Server implements rockbot.Server on an engine, which is required.
-type Server struct{ Engine *engine.Engine }
+type Server struct {
+	Engine *engine.Engine
+	// Whole is the name under which callers reach the whole hub: a message to it goes to the
+	// agent with the requested skill, or to the default agent. Empty means none.
+	Whole task.Agent
+}
 
 var _ rockbot.Server = (*Server)(nil)
 
@@ -59,6 +66,7 @@ func (s *Server) admit(c *op.Caller) error {
 func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]byte)) ([]byte, error) {
 	r := *q.Send
 	r.Followed = true
+	r.Agent = s.agent(r.Agent)
 	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
 		r.Message.Skill = "" // RockBot's callers name this skill if they mean none
 	}
@@ -144,12 +152,43 @@ func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error 
 	if err := s.admit(c); err != nil {
 		return err
 	}
-	_, err := s.Engine.Cancel(ctx, c, r)
+	own := *r
+	own.Agent = s.agent(r.Agent)
+	_, err := s.Engine.Cancel(ctx, c, &own)
 	return err
+}
+
+// agent returns the agent that a name stands for; empty for the whole hub.
+func (s *Server) agent(name task.Agent) task.Agent {
+	if name == s.Whole {
+		return ""
+	}
+	return name
 }
 
 // Card implements rockbot.Server.
 func (s *Server) Card(name task.Agent) *a2a.AgentCard {
+	if name == s.Whole && name != "" {
+		return s.whole()
+	}
 	a, _ := s.Engine.Agent(name)
 	return a.Card
+}
+
+// whole returns a card with the skills of all agents. Of several skills with the same id the
+// first counts.
+func (s *Server) whole() *a2a.AgentCard {
+	c := &a2a.AgentCard{Name: string(s.Whole), Description: "The agents of a hub, by their skills.", Version: "1.0.0"}
+	for _, a := range s.Engine.Agents() {
+		if a.Card == nil {
+			continue
+		}
+		for i := range a.Card.Skills {
+			same := func(k a2a.AgentSkill) bool { return strings.EqualFold(k.ID, a.Card.Skills[i].ID) }
+			if !slices.ContainsFunc(c.Skills, same) {
+				c.Skills = append(c.Skills, a.Card.Skills[i])
+			}
+		}
+	}
+	return c
 }
