@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/agents/scripted"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -55,7 +54,6 @@ func (g questions) limit(ctx context.Context, asked *model.Question, answer stri
 	}
 	reply := g.desk.Limit(q, answer)
 	if reply.Break == "" {
-		trace.Count(ctx, trace.InputRequiredRounds, trace.Labels{Agent: string(q.Agent)}, 1)
 		return model.Loop{}, nil
 	}
 	if err := g.engine.Answer(ctx, q, &reply); err != nil && !errors.Is(err, question.ErrAnswered) {

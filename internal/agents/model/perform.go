@@ -153,6 +153,9 @@ func (s *session) settle(ctx context.Context, r *record) error {
 		s.fresh[r.Result.Key] = r.Result.Pending != nil && r.Result.Pending.Begun
 	}
 	if r.Arrived != nil {
+		if !r.Arrived.Asks {
+			s.endLoop(s.t.byKey[r.Arrived.Key].result.Pending.Task, "")
+		}
 		if err := s.remember(ctx, r.Arrived); err != nil {
 			return err
 		}
@@ -229,7 +232,8 @@ func badArguments(arguments string) string {
 }
 
 func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
-	ctx := w.ctx
+	ctx, span := c.loop.round(w.ctx)
+	defer span.End()
 	limited, cancel := context.WithTimeoutCause(ctx, s.budget.ToolTime, errSlow)
 	defer cancel()
 	arguments := json.RawMessage(c.Function.Arguments)

@@ -35,6 +35,8 @@ type session struct {
 	out   output
 	// fresh marks the calls of this execution whose results are awaited.
 	fresh map[string]bool
+	// loops are the spans over the questions of agents that the model answers.
+	loops map[a2a.TaskID]*loopSpan
 	// shownCalls is set if this execution has reported a call.
 	shownCalls bool
 }
@@ -77,6 +79,7 @@ func (s *session) work(ctx context.Context) (err error) {
 	}
 	ctx, cancel := s.inTime(ctx)
 	defer cancel()
+	defer s.endLoops()
 	if s.all, err = s.agent.toolsFor(ctx, &Scope{s.name(), s.ec.ContextID}); err != nil {
 		return fmt.Errorf("list tools: %w", err)
 	}

@@ -117,9 +117,14 @@ func (s *session) limited(ctx context.Context, c *call, q *Question) (*result, e
 		return nil, nil
 	}
 	loop, err := s.agent.Limit(ctx, q, c.message())
-	if err != nil || loop == (Loop{}) {
+	if err != nil {
 		return nil, err
 	}
+	if loop == (Loop{}) {
+		c.loop = s.answers(ctx, q)
+		return nil, nil
+	}
+	s.endLoop(q.Task, "failed")
 	text := guard.Words(tooMany, string(q.Agent), loop.Rounds, string(q.Task))
 	if loop.Repeats > 0 {
 		text = guard.Words(tooAlike, string(q.Agent), loop.Repeats, string(q.Task))
@@ -150,6 +155,7 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 	case q.Works:
 		return &result{Key: c.key, Text: guard.Words(stillWorks), Error: true}, nil
 	case d == decided:
+		c.loop = s.answers(ctx, q)
 		return nil, nil
 	}
 	return &result{Key: c.key, Text: guard.Words(notAlone), Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil

@@ -53,6 +53,8 @@ type call struct {
 	result *result
 	// arrived is the notice about the call's dispatched work.
 	arrived *arrived
+	// loop is the span over the questions that the call answers one of; nil if it answers none.
+	loop *loopSpan
 }
 
 // waits reports whether the call waits for the caller of the task.

@@ -197,3 +197,56 @@ agents:
 		}
 	})
 }
+
+// TestSpansOfModels: the questions that a model answers have RockBot's spans and metrics, too: alone
+// for a trusted agent, and with the user for another one.
+func TestSpansOfModels(t *testing.T) {
+	t.Parallel()
+	c := collect(t)
+	w := start(t, broker(t), clerk, options{
+		handle: asks, more: "telemetry: {rockbot_names: true}\n",
+		env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_BSP_SCHEDULE_DELAY=50", "OTEL_METRIC_EXPORT_INTERVAL=200"},
+	})
+	spans := []string{"rockbot.a2a.input_required_loop", "rockbot.a2a.input_required_round"}
+	_, task := w.say(user("extract it", "", ""))
+	if _, task = w.say(user("take B", task.ContextID, task.ID)); answer(task) != "completed: It says B" {
+		t.Fatalf("the task is %q", answer(task))
+	}
+	rounds := func() (n int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.spans {
+			if s.name == spans[1] {
+				n++
+			}
+		}
+		return n
+	}
+	for _, name := range spans {
+		s := c.named(w.ctx, name)
+		for _, id := range append([]string{"rockbot.a2a.task_id"}, ids...) {
+			if s.attributes[id] == "" {
+				t.Errorf("%s has no %s: %v", name, id, s.attributes)
+			}
+		}
+		if s.attributes["task_id"] != string(task.ID) || s.attributes["target_agent"] != "extractionagent" {
+			t.Errorf("%s is of %v", name, s.attributes)
+		}
+	}
+	c.named(w.ctx, "rockbot.a2a.input_required_rounds")
+	before := rounds()
+	w.parley("trust", "set", "extractionagent", "--level", "act", "--approve", "extract-structured-data")
+	if _, task := w.say(user("extract it", "", "")); answer(task) != "completed: It says A, alone" {
+		t.Fatalf("the task is %q", answer(task))
+	}
+	for rounds() == before {
+		c.mu.Lock()
+		news := c.news
+		c.mu.Unlock()
+		select {
+		case <-news:
+		case <-w.ctx.Done():
+			t.Fatal("the answer to a trusted agent has no span")
+		}
+	}
+}
