@@ -401,3 +401,28 @@ func TestCertFlagsFollow(t *testing.T) {
 		t.Errorf("the hub's own interface is asked with %+v", h.certFlags)
 	}
 }
+
+// TestStrictTransportSecurity checks that all answers carry the header if the configuration sets
+// it, over both versions of HTTP, and none otherwise.
+func TestStrictTransportSecurity(t *testing.T) {
+	t.Parallel()
+	for more, want := range map[string]string{"": "", ", hsts: 365d": "max-age=31536000", ", hsts: 90s": "max-age=90"} {
+		h := startTLS(t, more, rulesOfTest)
+		for _, path := range []string{"/.well-known/agent-card.json", "/healthz", "/console/", "/v1/a2a/tasks", "/nothing"} {
+			for _, http2 := range []bool{true, false} {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+path, http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := h.web(h.config(nil), http2).Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if got := resp.Header.Get("Strict-Transport-Security"); got != want {
+					t.Errorf("%q: %s %s has %q, want %q", more, resp.Proto, path, got, want)
+				}
+			}
+		}
+	}
+}

@@ -28,6 +28,9 @@ type TLS struct {
 	// Clients selects whether each connection requires a client certificate. The default is
 	// optional.
 	Clients string `yaml:"clients" enum:"optional,required"`
+	// HSTS is how long browsers use TLS alone for the host of the hub, on all of its ports. Zero
+	// does not ask them to.
+	HSTS Duration `yaml:"hsts"`
 }
 
 // On reports whether listeners use TLS.
@@ -148,6 +151,8 @@ func checkTLS(d *yamlfile.Decoder, t *TLS) {
 		d.Problem(nil, "tls", "needs cert and key")
 	case t.Cert == "" && (t.ClientCA != "" || t.ClientCRL != "" || t.Clients != ""):
 		d.Problem(nil, "tls.cert", "is missing: without it callers show no certificates")
+	case t.Cert == "" && t.HSTS != 0:
+		d.Problem(nil, "tls.cert", "is missing: without it the hub does not speak TLS")
 	case t.Clients == "required" && t.ClientCA == "":
 		d.Problem(nil, "tls.client_ca", "is missing: whose certificates are required?")
 	case t.ClientCRL != "" && t.ClientCA == "":

@@ -76,6 +76,8 @@ func TestTLSErrors(t *testing.T) {
 		"tls: {cert: a, key: b, clients: some}": `tls.clients: "some" is not one of optional, required`,
 		"tls: {cert: a, key: b, client_crl: c}": "tls.client_ca: is missing: whose certificates does",
 		"tls: {client_crl: c}":                  "tls.cert: is missing",
+		"tls: {hsts: 365d}":                     "tls.cert: is missing: without it the hub does not speak TLS",
+		"tls: {cert: a, key: b, hsts: -1d}":     "tls.hsts: ",
 		"tls: {cert: a, key: b, client_ca: c, client_crl: \"-----BEGIN X509 CRL-----\"}": "tls.client_crl: is the name of a file",
 		"tls: {cert: a, key: b, clients: required}":                                      "tls.client_ca: is missing",
 		"tls: {cert: a, key: \"-----BEGIN PRIVATE KEY-----\\ns3cret\"}":                  "tls.key: is the name of a file",

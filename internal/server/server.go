@@ -359,6 +359,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	h.core.Mount(c)
 	h.inside.Handler = h.core.Inside()
 	h.server = h.core.NewServer()
+	h.server.Handler = h.strict(h.server.Handler)
 	h.conns = h.connections()
 	h.server.ConnState, h.server.ConnContext = h.conns.State, h.conns.Context
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)

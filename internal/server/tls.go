@@ -3,6 +3,8 @@ package server
 import (
 	"crypto/x509"
 	"fmt"
+	"net/http"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -65,6 +67,20 @@ func (h *Hub) serveHTTP() error {
 	}
 	h.server.TLSConfig = h.tls.Config("h2", "http/1.1")
 	return h.server.ServeTLS(h.conns.Listen(h.listener), "", "")
+}
+
+// strict adds Strict-Transport-Security to all answers over TLS, if tls.hsts is set (specification
+// §13.1). Browsers ignore the header in answers without TLS.
+func (h *Hub) strict(next http.Handler) http.Handler {
+	seconds := int64(time.Duration(h.cfg.TLS.HSTS) / time.Second)
+	if h.tls == nil || seconds <= 0 {
+		return next
+	}
+	value := []string{"max-age=" + strconv.FormatInt(seconds, 10)}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Strict-Transport-Security"] = value
+		next.ServeHTTP(w, r)
+	})
 }
 
 func (h *Hub) scheme() string {
