@@ -146,7 +146,7 @@ func TestExample(t *testing.T) {
 			Timeout:        config.Duration(15 * time.Second), MaxAge: config.Duration(24 * time.Hour), Concurrency: 256, PerEndpoint: 8,
 		},
 		Trust: config.Trust{
-			File: "/etc/parley/agent-trust.json", Write: true, Summarizer: "upper", Refused: "completed", ApprovalTime: config.Duration(72 * time.Hour),
+			File: "/etc/parley/agent-trust.json", Write: true, Summarizer: "upper", Refused: "completed", Unapproved: "observe", ApprovalTime: config.Duration(72 * time.Hour),
 			NotifyURL: "https://chat.example/hooks/parley", NotifyCommand: config.Command{"notify-send", "Parley"},
 		},
 		FrontDesk: config.FrontDesk{Serve: true, Trust: "gated", Hours: "08:30-17:30", TimeZone: "Europe/Berlin"},

@@ -25,6 +25,10 @@ type Trust struct {
 	Summarizer string `yaml:"summarizer"`
 	// Refused is the final state of a task that is not approved. The default is rejected.
 	Refused string `yaml:"refused" enum:"rejected,completed"`
+	// Unapproved is the treatment of a request that its caller may not make without approval, at
+	// propose, and at act for a skill that was not approved: ask, or observe like at that level.
+	// The default is ask.
+	Unapproved string `yaml:"unapproved" enum:"ask,observe"`
 	// ApprovalTime is the time limit for an approval. The default is 7d.
 	ApprovalTime Duration `yaml:"approval_time"`
 	// NotifyURL receives a notification for each new item of the inbox.

@@ -57,6 +57,7 @@ func (h *Hub) openTrust(ctx context.Context) error {
 	}
 	t.gate = &approval.Wrapper{
 		Trust: t.registry, Inbox: t.inbox, Notes: noteStore{h.memory.notes, cmp.Or(task.Owner(h.cfg.Memory.Owner), auth.Local)}, History: h.memory.turns, Summarizer: task.Agent(c.Summarizer), Complete: c.Refused == "completed",
+		NoApprovals:  c.Unapproved == "observe",
 		ApprovalTime: duration(c.ApprovalTime), KeepAlive: keepAlive(duration(h.cfg.Engine.AgentSilence)),
 		// Other machines may reach this address without credentials or through a proxy, so
 		// callers without credentials may not be the owner.

@@ -55,6 +55,9 @@ type Wrapper struct {
 	// Complete ends refused tasks as COMPLETED with fulfilled: false instead of REJECTED, for
 	// callers that treat any other state as a failure.
 	Complete bool
+	// NoApprovals refuses each message that the trust in its caller does not permit at once, as
+	// at Observe. Without it such messages wait for an approval from Propose on.
+	NoApprovals bool
 	// ApprovalTime is the time after which an approval expires; 7 days if zero.
 	ApprovalTime time.Duration
 	// Closed applies the gate to callers without credentials as well. Without it they count as

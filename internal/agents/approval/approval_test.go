@@ -259,6 +259,28 @@ func TestObserveNotifiesTheOwnerOnly(t *testing.T) {
 	})
 }
 
+// TestNoApprovals: the owner is notified of a message that would wait for an approval, and nothing
+// waits. Approved skills run.
+func TestNoApprovals(t *testing.T) {
+	bubble(t, func(w *fixture) {
+		w.gate.NoApprovals = true
+		w.set("bob", trust.Propose)
+		w.start()
+		w.is(bob, w.send(bob, "desk", "meet me"), task.Rejected, `"fulfilled":false`)
+		w.pass(24 * time.Hour) // the notice expires
+		w.set("bob", trust.Act, "sell")
+		id := w.send(bob, "desk", "meet me again")
+		w.is(bob, id, task.Rejected, "does not do this for you")
+		if got := w.one(inbox.Notice); got.Task != id || !strings.Contains(got.Text, "bob (trusted to act) asked desk. It was not done.") {
+			w.t.Errorf("notice = %+v", got)
+		}
+		w.ran(0)
+		w.set("bob", trust.Act, "desk")
+		w.is(bob, w.send(bob, "desk", "at last"), task.Completed, "done: at last")
+		w.ran(1)
+	})
+}
+
 func TestRefusalsMayCompleteWithFulfilledFalse(t *testing.T) {
 	bubble(t, func(w *fixture) {
 		w.gate.Complete = true

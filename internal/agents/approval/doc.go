@@ -6,7 +6,8 @@
 //     fulfilled: false.
 //   - At Propose, and at Act for a skill that was not approved, an approval is put into the
 //     inbox and the task waits as AUTH_REQUIRED. The agent runs once the approval is granted.
-//     The task is REJECTED if the approval is refused or expires.
+//     The task is REJECTED if the approval is refused or expires. With NoApprovals the message
+//     is treated as at Observe.
 //   - At Act an approved skill runs at once.
 //
 // The gate does not apply to the owner of the hub.

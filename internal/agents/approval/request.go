@@ -127,7 +127,7 @@ func (r *request) decide(ctx context.Context) {
 	case entry.Allows(r.skill):
 		r.checkpoint.For = ""
 		r.perform(ctx)
-	case entry.Level < trust.Propose:
+	case entry.Level < trust.Propose || r.wrapper.NoApprovals:
 		r.refuse(ctx, entry.Level)
 	case answers:
 		r.perform(ctx)

@@ -31,9 +31,10 @@ func TestServedWhole(t *testing.T) {
 bus: {url: "off"}
 rockbot: {url: %q, name: RockBot, serve: [RockBot]}
 front_desk: {serve: true, hours: "09:00-17:00"}
-trust: {file: agent-trust.json}
+trust: {file: agent-trust.json, unapproved: observe}
 agents:
   - {name: shout, command: tr a-z A-Z, skills: [{id: shout, name: Shout}]}
+  - {name: private, command: [cat], trust: gated, skills: [{id: private}]}
 `, at)})
 	if err := os.WriteFile(filepath.Join(h.Dir(), "agent-trust.json"), []byte(peersTrust), 0o600); err != nil {
 		t.Fatal(err)
@@ -46,7 +47,7 @@ agents:
 	for i := range card.Skills {
 		skills = append(skills, rb.Val(card.Skills[i].ID))
 	}
-	for _, id := range []string{"shout", "notify-user", "query-availability", "negotiate-meeting"} {
+	for _, id := range []string{"shout", "private", "notify-user", "query-availability", "negotiate-meeting"} {
 		if rb.Val(card.AgentName) != "RockBot" || card.Envelope.Source != "RockBot" || !slices.Contains(skills, id) {
 			t.Errorf("%s announces %s with the skills %q, want %s", card.Envelope.Source, rb.Val(card.AgentName), skills, id)
 		}
@@ -87,6 +88,7 @@ agents:
 	want("general", "hello", outcome{rb.Completed, "HELLO"}) // no particular skill: the default agent
 	want("notify-user", "milk", outcome{State: rb.Completed})
 	want("query-availability", "now?", outcome{State: rb.Completed})
+	want("private", "a plan", outcome{rb.Failed, "This agent does not do this for you"}) // not approved
 	want("negotiate-meeting", "shall we meet?", outcome{State: rb.InputRequired})
 	h.Restart()
 	want("negotiate-meeting", slot, outcome{rb.Completed, "Agreed: " + slot})
