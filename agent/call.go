@@ -34,6 +34,9 @@ type Call struct {
 	// object with the objects "params" and "configuration", each only if it is not empty. It is
 	// nil if there are no such members.
 	Others []byte
+	// AcceptedOutputModes are the media types that the caller accepts in the answer; nil if it
+	// named none, and accepts all.
+	AcceptedOutputModes []string
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string
 	// Saved is the last durable checkpoint of the task, from an earlier execution of this

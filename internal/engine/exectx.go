@@ -32,8 +32,9 @@ type callRecord struct {
 	Extensions []string `json:"extensions,omitempty"`
 	Tenant     string   `json:"tenant,omitempty"`
 	Skill      string   `json:"skill,omitempty"`
-	// Others is op.Send.Others.
-	Others json.RawMessage `json:"others,omitempty"`
+	// Others is op.Send.Others, and Accepted is op.Send.AcceptedOutputModes.
+	Others   json.RawMessage `json:"others,omitempty"`
+	Accepted []string        `json:"accepted,omitempty"`
 }
 
 // recordOf returns the record of a call. The principal is a copy, because executors see
@@ -43,7 +44,7 @@ func recordOf(c *op.Caller, r *op.Send, dc *delegation.Context) *callRecord {
 	p.Roles, p.Claims = slices.Clone(p.Roles), maps.Clone(p.Claims)
 	rec := &callRecord{
 		Principal: &p, Metadata: r.Metadata, Params: c.Params,
-		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill, Others: r.Others,
+		Extensions: c.Extensions, Tenant: r.Tenant, Skill: r.Message.Skill, Others: r.Others, Accepted: r.AcceptedOutputModes,
 	}
 	if dc != nil {
 		rec.Params = delegation.Store(maps.Clone(rec.Params), dc)
@@ -53,7 +54,8 @@ func recordOf(c *op.Caller, r *op.Send, dc *delegation.Context) *callRecord {
 
 // encode returns the stored form of the record; nil if every field has its default.
 func (rec *callRecord) encode() ([]byte, error) {
-	plain := len(rec.Metadata) == 0 && len(rec.Params) == 0 && len(rec.Extensions) == 0 && rec.Tenant == "" && rec.Skill == "" && len(rec.Others) == 0
+	plain := len(rec.Metadata) == 0 && len(rec.Params) == 0 && len(rec.Extensions) == 0 && rec.Tenant == "" && rec.Skill == "" &&
+		len(rec.Others) == 0 && len(rec.Accepted) == 0
 	if plain && rec.Principal.Anonymous() {
 		return nil, nil
 	}
@@ -118,6 +120,8 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 		Others:     rec.Others,
 		Task:       stored,
 		Extensions: r.engine.Activated(r.agent.Name, rec.Extensions),
+
+		AcceptedOutputModes: rec.Accepted,
 
 		CorrelationID: ids.Correlation, ParentID: ids.Parent,
 	}

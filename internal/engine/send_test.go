@@ -393,11 +393,15 @@ func TestCallReachesTheExecutor(t *testing.T) {
 	c.Extensions = []string{"urn:x"}
 	r := text("hi")
 	r.Tenant, r.Metadata, r.Message.Skill = "main", []byte(`{"k":"v"}`), "MAIN"
+	r.AcceptedOutputModes = []string{"image/png"}
 	if _, err := b.Send(t.Context(), c, r); err != nil {
 		t.Fatal(err)
 	}
 	if got.Attempt != 1 || got.Agent != "main" || got.Skill != "MAIN" || !strings.Contains(string(got.Message), `"taskId"`) || len(got.Extensions) != 0 {
 		t.Errorf("call = %+v", got)
+	}
+	if diff := cmp.Diff(r.AcceptedOutputModes, got.AcceptedOutputModes); diff != "" {
+		t.Errorf("accepted output modes (-want +got):\n%s", diff)
 	}
 	if tenant != "main" || user != "bob" || meta != "v" || header != "00-1" {
 		t.Errorf("context = tenant %q user %q metadata %v header %q", tenant, user, meta, header)

@@ -29,6 +29,9 @@
 //	PARLEY_ASSERTION     a token that proves the caller's identity to others, if Assert
 //	                     is set
 //	PARLEY_SKILL         the requested skill, or empty
+//	PARLEY_ACCEPTED_OUTPUT_MODES
+//	                     the media types that the caller accepts, with commas between
+//	                     them; not set if the caller accepts all
 //	PARLEY_RUN_DIR       a private folder that is removed after the run
 //	PARLEY_CORRELATION_ID, PARLEY_PARENT_ID
 //	                     the values that the caller has sent under these names, or empty

@@ -414,6 +414,22 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+func TestAcceptedModes(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5000)
+	for want, modes := range map[string][]string{
+		"none":                 nil,
+		"text/plain":           {"text/plain"},
+		"text/plain,image/png": {"text/plain", "a\x00b", "", "a,b", "c\nd", long, "image/png"},
+	} {
+		call := agent.NewCall(agent.Call{AcceptedOutputModes: modes}, nil)
+		r := executeWith(agent.WithCall(t.Context(), call), t, shell(`echo "${PARLEY_ACCEPTED_OUTPUT_MODES-none}"`), asking("x"), nil)
+		if got := strings.TrimSpace(r.text()); got != want {
+			t.Errorf("the program sees %q of %.40q, want %q", got, modes, want)
+		}
+	}
+}
+
 func TestMessageFileOutsideAHub(t *testing.T) {
 	t.Parallel()
 	ec := asking("x")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -111,6 +112,9 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 		"PARLEY_CORRELATION_ID": call.CorrelationID,
 		"PARLEY_PARENT_ID":      call.ParentID,
 	})
+	if modes := acceptedModes(call.AcceptedOutputModes); modes != "" {
+		f.env = append(f.env, "PARLEY_ACCEPTED_OUTPUT_MODES="+modes)
+	}
 	f.env = append(f.env, trace.Environ(ctx)...)
 	if err := f.name(ctx, a); err != nil {
 		return err
@@ -122,6 +126,26 @@ func (f *folder) fill(ctx context.Context, a *Agent, ec *a2asrv.ExecutorContext)
 	}
 	f.rec = record{Task: ec.TaskID, Key: call.Key, Attempt: call.Attempt}
 	return f.record()
+}
+
+// maxAccepted limits the length of PARLEY_ACCEPTED_OUTPUT_MODES: a program with too large an
+// environment does not start.
+const maxAccepted = 4 << 10
+
+// acceptedModes returns media types with commas between them, without those that an environment
+// or the list cannot hold.
+func acceptedModes(modes []string) string {
+	var b strings.Builder
+	for _, m := range modes {
+		if m == "" || strings.Contains(m, ",") || strings.ContainsFunc(m, unicode.IsControl) || b.Len()+len(m) >= maxAccepted {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(m)
+	}
+	return b.String()
 }
 
 // caller is the JSON of PARLEY_CALLER.
