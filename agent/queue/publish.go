@@ -148,6 +148,8 @@ func (r *run) prepare() {
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.state.Delivery,
 		Key: r.call.Key, Attempt: r.state.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,
+		AcceptedOutputModes: r.call.AcceptedOutputModes,
+
 		ParentID: r.call.ParentID, Reports: protocol.ReportAt(r.d.ID).Name, Batches: true,
 	}
 	if r.ec.StoredTask != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,18 +44,20 @@ func TestExecutorContext(t *testing.T) {
 				ec.Metadata["n"] == 1.0, ec.StoredTask == nil, ec.User.Name == "alice", p.ID == "alice", ec.ContextID != "",
 				errors.Is(delegated, agent.ErrNoDelegation), err == nil && len(onward.Chain) == 1 && onward.Hops == 7,
 				strings.Contains(string(c.Message), `"messageId":"m-hi"`), agent.Text(ec.Message) == "hi",
+				slices.Equal(c.AcceptedOutputModes, []string{"text/plain", "image/*"}),
 			)
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}), nil)
 		r := newSend("hi")
 		r.Message.Skill, r.Metadata = "far", []byte(`{"n":1.0}`)
+		r.AcceptedOutputModes = []string{"text/plain", "image/*"}
 		h.send(r)
 		for i, ok := range seen {
 			if !ok {
 				t.Errorf("number %d is not as it should be", i)
 			}
 		}
-		if len(seen) != 14 {
+		if len(seen) != 15 {
 			t.Errorf("%d things were seen", len(seen))
 		}
 	})

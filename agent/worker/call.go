@@ -49,6 +49,7 @@ func (j *job) callContext() (*a2asrv.ExecutorContext, context.Context, error) {
 	return x, agent.WithCall(agent.WithUser(ctx, x, principal, w.Extensions), agent.NewCall(agent.Call{
 		Key: w.Key, Attempt: w.Attempt, Agent: j.run.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata, Others: w.Others,
 		Extensions: w.Extensions, Task: w.Stored, CorrelationID: j.env.Correlation, ParentID: w.ParentID,
+		AcceptedOutputModes: w.AcceptedOutputModes,
 	}, agentRun{j})), nil
 }
 

@@ -26,6 +26,7 @@ var (
 		structjson.Raw("metadata", func(w *Job) *json.RawMessage { return &w.Metadata }),
 		structjson.Raw("others", func(w *Job) *json.RawMessage { return &w.Others }),
 		structjson.Raw("task", func(w *Job) *json.RawMessage { return &w.Stored }),
+		structjson.Texts("acceptedOutputModes", func(w *Job) *[]string { return &w.AcceptedOutputModes }),
 		structjson.Texts("extensions", func(w *Job) *[]string { return &w.Extensions }),
 		structjson.Text("parentId", func(w *Job) *string { return &w.ParentID }),
 		structjson.Text("reports", func(w *Job) *string { return &w.Reports }).Always(),

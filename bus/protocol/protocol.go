@@ -108,6 +108,8 @@ type Job struct {
 	Others json.RawMessage `json:"others,omitempty"`
 	// Stored is the current task as v1.0 JSON, from the second message on; else absent.
 	Stored json.RawMessage `json:"task,omitempty"`
+	// AcceptedOutputModes are the media types that the caller accepts; absent if it named none.
+	AcceptedOutputModes []string `json:"acceptedOutputModes,omitempty"`
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string `json:"extensions,omitempty"`
 	ParentID   string   `json:"parentId,omitempty"`
