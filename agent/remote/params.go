@@ -76,6 +76,9 @@ func (r *run) freshContext() string {
 // configuration appends the members of a SendMessageConfiguration.
 func (r *run) configuration(b, push []byte) []byte {
 	a := r.agent
+	if modes := r.call.AcceptedOutputModes; len(modes) > 0 {
+		b = rawjson.AppendMember(b, "acceptedOutputModes", appendTexts(nil, modes))
+	}
 	if a.HistoryLength != nil {
 		b = rawjson.AppendMember(b, "historyLength", strconv.AppendInt(nil, int64(*a.HistoryLength), 10))
 	}
@@ -158,6 +161,18 @@ func (r *run) messageMetadata(meta []byte) []byte {
 		return nil
 	}
 	return append(b, '}')
+}
+
+// appendTexts appends a list of texts.
+func appendTexts(b []byte, list []string) []byte {
+	b = append(b, '[')
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = rawjson.AppendString(b, s)
+	}
+	return append(b, ']')
 }
 
 // appendText appends a text member to an object under construction.
