@@ -104,7 +104,12 @@ func start(t testing.TB, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.cancel = cancel
 	go func() { b.done <- b.Run(ctx) }()
-	t.Cleanup(func() { b.stop() })
+	t.Cleanup(func() {
+		b.stop()
+		if n := engine.Holds(b.Engine).Queued; n != 0 {
+			t.Errorf("%d events are counted in the queues of ended runs, want none", n)
+		}
+	})
 	<-b.Recovered()
 	return b
 }
