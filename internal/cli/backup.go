@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backup"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
 type backupCmd struct {
@@ -17,16 +19,30 @@ type backupCmd struct {
 }
 
 func (c *backupCmd) Run(in interrupts, o *OS) error {
+	if c.File == stdioName {
+		return noStream("a backup")
+	}
 	outside, err := c.outside()
 	if err != nil {
 		return err
 	}
 	m, err := backup.Write(in.soft, backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version}, c.File)
+	if errors.Is(err, sqlitestore.ErrNoStore) {
+		return fmt.Errorf("%w; a hub with PostgreSQL is backed up with the tools of the database, or parley export --running", err)
+	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\n", printable(c.File), m.Tasks, m.Entries, len(m.Files))
+	_, err = fmt.Fprintf(o.Stdout, "%s has %s\n", printable(c.File), contentText(m))
 	return err
+}
+
+// stdioName stands for standard input or output in other programs.
+const stdioName = "-"
+
+// noStream refuses stdioName as the name of a file that is examined before it is complete.
+func noStream(subject string) error {
+	return usagef("%s is written to a file, not to standard output: give the name of a new file", subject)
 }
 
 // outside returns the configured folders outside of the data folder.
@@ -51,6 +67,10 @@ func (c *backupCmd) outside() (map[string]string, error) {
 	return outside, nil
 }
 
+func contentText(m *backup.Manifest) string {
+	return fmt.Sprintf("%s with %s, and %s", counted(int(m.Tasks), "task"), entriesText(uint64(m.Entries)), counted(len(m.Files), "file"))
+}
+
 type restoreCmd struct {
 	File string `arg:"" help:"The backup."`
 	Data string `help:"The new data folder. It must not exist, or have no data." required:"" placeholder:"DIR"`
@@ -61,7 +81,6 @@ func (c *restoreCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Stdout, "%s has %d tasks with %d entries, and %d files\nStart it with: parley serve --data %s\n",
-		printable(c.Data), m.Tasks, m.Entries, len(m.Files), quote(c.Data))
+	_, err = fmt.Fprintf(o.Stdout, "%s has %s\nStart it with: parley serve --data %s\n", printable(c.Data), contentText(m), quote(c.Data))
 	return err
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
 type doctorCmd struct {
@@ -48,9 +49,19 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	if c.Explain != "" {
 		return c.explain(o, cfg)
 	}
-	folder := examineFolder(ctx, cfg)
+	folder, unread := examineFolder(ctx, cfg)
+	if c.Data == "" && errors.Is(unread, sqlitestore.ErrNoStore) {
+		unread = nil // the configuration is examined before the first start
+	}
 	damaged := slices.ContainsFunc(folder, func(f doctor.Finding) bool { return f.Level == doctor.Wrong })
-	facts := c.facts(ctx, cfg, damaged)
+	noKeys := ""
+	switch {
+	case damaged:
+		noKeys = damageOf(cfg)
+	case errors.Is(unread, errUnexamined):
+		noKeys = errUnexamined.Error()
+	}
+	facts := c.facts(ctx, cfg, noKeys)
 	found := append(folder, doctor.Examine(facts)...)
 	bad := 0
 	for _, f := range found {
@@ -67,6 +78,9 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	if damaged {
 		return errors.New(damageOf(cfg))
 	}
+	if unread != nil {
+		return unread
+	}
 	return policyFailed(facts)
 }
 
@@ -81,8 +95,9 @@ func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
 	return err
 }
 
-// facts collects the facts for the findings. A damaged store is not opened for its keys.
-func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config, damaged bool) *doctor.Facts {
+// facts collects the facts for the findings. noKeys is the reason for which the store is not
+// opened for its keys; empty if it may be.
+func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config, noKeys string) *doctor.Facts {
 	f := &doctor.Facts{
 		Now: time.Now(), PublicURL: cfg.PublicURL, AllowAnonymous: cfg.AllowAnonymous, Issuers: len(cfg.Auth.Tokens),
 		Openings: openingsOf(cfg), Files: secretFiles(cfg), NoAudit: cfg.Audit.Off(),
@@ -94,12 +109,7 @@ func (c *doctorCmd) facts(ctx context.Context, cfg *config.Config, damaged bool)
 	}
 	f.TLS = tlsFacts(cfg)
 	f.Free, f.Total = diskspace.Of(cfg.Data)
-	if damaged {
-		f.NoKeys = "the data folder is damaged"
-		if server.OnDatabase(cfg.Store) {
-			f.NoKeys = damageOf(cfg)
-		}
-	} else {
+	if f.NoKeys = noKeys; noKeys == "" {
 		c.keys(ctx, cfg, f)
 	}
 	policyFacts(cfg, f)

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/task"
 )
 
 // maxProblems limits the problems of each part of the data folder that are listed.
@@ -49,35 +50,77 @@ func (p *part) findings(good string) []doctor.Finding {
 	return p.found
 }
 
-// examineFolder examines the data folder of a configuration: its store, parts and audit log. It
-// returns nothing for a folder without a hub's data.
-func examineFolder(ctx context.Context, cfg *config.Config) (all []doctor.Finding) {
+// databaseHint is the advice about a folder without a store, which the hub of a database has.
+const databaseHint = "if the hub keeps its data in PostgreSQL, name the database with --store; otherwise "
+
+// errUnexamined is returned for data that the command could not read. It may be sound.
+var errUnexamined = errors.New("the data was not examined")
+
+// examineFolder examines the data folder of a configuration: its store, parts and audit log. The
+// error is sqlitestore.ErrNoStore for a folder without a hub's data, and errUnexamined for a store
+// that cannot be read.
+func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, error) {
 	if server.OnDatabase(cfg.Store) {
 		return examineDatabase(ctx, cfg)
 	}
 	advice := fmt.Sprintf(folderAdvice, quote(cfg.Data))
 	store := part{name: "store", advice: advice}
 	n, err := sqlitestore.Examine(ctx, filepath.Join(cfg.Data, server.StoreName), func(p sqlitestore.Problem) { store.problem(p.Text) })
-	missing := errors.Is(err, sqlitestore.ErrNoStore)
-	if err != nil && !missing {
-		store.problem(err.Error())
-	}
 	log := part{name: "audit", advice: advice}
 	entries := server.ExamineAudit(ctx, cfg.Data, log.problem)
-	if missing && len(log.found) == 0 {
-		return nil
+	all := []doctor.Finding{}
+	switch {
+	case errors.Is(err, sqlitestore.ErrNoStore) && len(log.found) == 0:
+		return append(all, doctor.Finding{Level: doctor.Unknown, Subject: "store", Text: fmt.Sprintf("the folder %s has no data of a hub", quote(cfg.Data))}), err
+	case errors.Is(err, sqlitestore.ErrNoStore):
+		store.advice = databaseHint + advice
+	case unexamined(err):
+		all = append(all, unread("store", "run the command as the user of the hub, or on a copy of the folder", err))
+		err = errUnexamined
 	}
-	if missing {
-		store.problem(err.Error())
+	if err != errUnexamined {
+		if err != nil {
+			store.problem(err.Error())
+		}
+		err = nil
+		all = store.findings(fmt.Sprintf("%s with %s agree with their logs, after %s", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), counted(int(n.Commits), "commit")))
 	}
-	all = store.findings(fmt.Sprintf("%d tasks with %d entries agree with their logs, after %d commits", n.Tasks, n.Entries, n.Commits))
 	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
 	parts := part{name: "parts", advice: advice}
-	whole, err := blobstore.Examine(ctx, cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName)), parts.problem)
-	if err != nil {
-		parts.problem(err.Error())
+	whole, failed := blobstore.Examine(ctx, cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName)), parts.problem)
+	if failed != nil {
+		parts.problem(failed.Error())
 	}
-	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...)
+	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...), err
+}
+
+// unexamined reports whether an error is no evidence of damage: the data cannot be read at
+// present, or by this version.
+func unexamined(err error) bool {
+	if errors.Is(err, sqlitestore.ErrDamaged) || errors.Is(err, pgstore.ErrDamaged) {
+		return false
+	}
+	for _, kind := range []error{
+		sqlitestore.ErrUnread, sqlitestore.ErrOlder, sqlitestore.ErrNewer, task.ErrUnavailable,
+		pgstore.ErrRefused, pgstore.ErrNewer, pgstore.ErrForeign, pgstore.ErrEncoding,
+	} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// unread returns the finding for data that was not examined. The advice is for data that cannot be
+// reached; the other errors name their remedy.
+func unread(subject, advice string, err error) doctor.Finding {
+	f := doctor.Finding{Level: doctor.Unknown, Subject: subject, Text: err.Error()}
+	for _, reached := range []error{sqlitestore.ErrUnread, task.ErrUnavailable, pgstore.ErrRefused} {
+		if errors.Is(err, reached) {
+			f.Advice = advice
+		}
+	}
+	return f
 }
 
 // databaseAdvice is the advice about a damaged database.
@@ -85,22 +128,29 @@ const databaseAdvice = "restore a backup of the database, or import an export of
 
 // examineDatabase examines the database of a configuration, the hubs that share it, and the audit log
 // in the data folder.
-func examineDatabase(ctx context.Context, cfg *config.Config) []doctor.Finding {
+func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding, error) {
 	store := part{name: "store", advice: databaseAdvice}
 	n, err := pgstore.Examine(ctx, cfg.Store, store.problem)
-	if err != nil {
-		store.problem(err.Error())
+	all := []doctor.Finding{}
+	if unexamined(err) {
+		all = append(all, unread("store", "start the database, or correct its address", err))
+		err = errUnexamined
+	} else {
+		if err != nil {
+			store.problem(err.Error())
+		}
+		all = store.findings(fmt.Sprintf("%d tasks with %d entries agree with their logs; %d large parts have their digests", n.Tasks, n.Entries, n.Parts))
+		err = nil
 	}
-	all := store.findings(fmt.Sprintf("%d tasks with %d entries agree with their logs; %d large parts have their digests", n.Tasks, n.Entries, n.Parts))
 	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
 	entries := server.VerifyAudit(cfg.Data, log.problem)
 	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
-	if err != nil || cfg.HubID == "" {
-		return all
+	if err != nil || cfg.HubID == "" || len(store.found) > 0 && n.Tasks == 0 {
+		return all, err
 	}
 	members, err := pgstore.Members(ctx, cfg.Store)
 	if err != nil {
-		return append(all, doctor.Finding{Level: doctor.Wrong, Subject: "hubs", Text: err.Error()})
+		return append(all, doctor.Finding{Level: doctor.Wrong, Subject: "hubs", Text: err.Error()}), nil
 	}
 	for _, m := range members {
 		if m.Config != cfg.Fingerprint() {
@@ -110,7 +160,7 @@ func examineDatabase(ctx context.Context, cfg *config.Config) []doctor.Finding {
 			})
 		}
 	}
-	return append(all, doctor.Finding{Level: doctor.OK, Subject: "hubs", Text: fmt.Sprintf("%d hubs use the database", len(members))})
+	return append(all, doctor.Finding{Level: doctor.OK, Subject: "hubs", Text: fmt.Sprintf("%d hubs use the database", len(members))}), nil
 }
 
 // damageOf describes damage of the data of a hub.

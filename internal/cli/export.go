@@ -28,6 +28,9 @@ type exportCmd struct {
 }
 
 func (c *exportCmd) Run(ctx context.Context, o *OS) error {
+	if c.File == stdioName {
+		return noStream("an export")
+	}
 	cfg, err := c.settings()
 	if err != nil {
 		return err
@@ -47,7 +50,8 @@ func printMoved(o *OS, subject string, end *dump.End) error {
 	for _, n := range end.Rows {
 		rows += n
 	}
-	_, err := fmt.Fprintf(o.Stdout, "%s has %d tasks, %d rows in all, and %d files of large parts\n", printable(subject), end.Rows["tasks"], rows, end.Files)
+	_, err := fmt.Fprintf(o.Stdout, "%s has %s, %s in all, and %s of large parts\n",
+		printable(subject), counted(int(end.Rows["tasks"]), "task"), counted(int(rows), "row"), counted(int(end.Files), "file"))
 	return err
 }
 

@@ -1,7 +1,12 @@
 package sqlitestore
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -59,8 +64,29 @@ type conn struct {
 type connOptions struct {
 	path     string
 	readOnly bool
+	// frozen is set for a file that no process changes. SQLite then needs no files beside it.
+	frozen bool
 	// cache is the size of the page cache in bytes.
 	cache int
+}
+
+// openToRead opens a file to read it, also in a folder that this process may not write: on a
+// read-only disk, or of another user. There SQLite cannot make the files beside it. Without a
+// write-ahead log no hub uses the file, so that it does not change.
+func openToRead(path string, cache int) (*conn, error) {
+	o := connOptions{path: path, readOnly: true, cache: cache}
+	c, err := openConn(o)
+	if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultCantOpen {
+		return c, err
+	}
+	if _, none := os.Stat(path + "-wal"); !errors.Is(none, fs.ErrNotExist) {
+		return nil, err
+	}
+	if o.path, err = filepath.Abs(path); err != nil { // a URI has no relative path
+		return nil, err
+	}
+	o.frozen = true
+	return openConn(o)
 }
 
 func openConn(o connOptions) (*conn, error) {
@@ -68,7 +94,12 @@ func openConn(o connOptions) (*conn, error) {
 	if o.readOnly {
 		flags = sqlite.OpenReadOnly
 	}
-	raw, err := sqlite.OpenConn(o.path, flags)
+	path := o.path
+	if o.frozen {
+		uri := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}
+		path, flags = uri.String(), flags|sqlite.OpenURI
+	}
+	raw, err := sqlite.OpenConn(path, flags)
 	if err != nil {
 		return nil, err
 	}

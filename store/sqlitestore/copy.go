@@ -54,7 +54,7 @@ func copyStore(ctx context.Context, from, to string) (n Examined, err error) {
 // vacuumInto copies a file in one read transaction. The incremental copy of SQLite would begin
 // anew after each commit of a hub.
 func vacuumInto(ctx context.Context, from, to string) error {
-	c, err := openConn(connOptions{path: from, readOnly: true, cache: 8 << 20})
+	c, err := openToRead(from, 8<<20)
 	if err != nil {
 		return err
 	}

@@ -76,19 +76,48 @@ func TestFullDisk(t *testing.T) {
 	wantSound(t, db)
 }
 
-// TestReadOnlyDisk opens a file on a disk that was made read-only. It does not run in parallel
-// with tests that start processes: a process has the files of the disk until its exec, and the
-// disk is busy.
+// TestReadOnlyDisk opens, examines and copies files on a disk that was made read-only: one of a
+// hub that has ended, one of a killed hub, and one without the index of its log, which SQLite
+// cannot make there. It does not run in parallel with tests that start processes: a process has
+// the files of the disk until its exec, and the disk is busy.
 func TestReadOnlyDisk(t *testing.T) {
 	dir := startDisk(t, "4m")
-	path := filepath.Join(dir, "db")
+	path, crashed, bare := filepath.Join(dir, "db"), filepath.Join(dir, "crashed"), filepath.Join(dir, "bare")
 	fill(t, path)
+	from := killed(t)
+	copyFiles(t, from, crashed)
+	copyFiles(t, from, bare)
+	write(t, crashed+"-shm", "")
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, "size=4m"); err != nil {
 		t.Fatalf("remount: %v", err)
 	}
 	_, err := Open(path, Options{})
 	if !errors.Is(err, unix.EROFS) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Open on a read-only disk = %v; want an error that names the file", err)
+	}
+	for _, file := range []struct {
+		path  string
+		tasks int64
+	}{{path, 50}, {crashed, 60}} {
+		if texts, n := problems(t, file.path); len(texts) > 0 || n.Tasks != file.tasks {
+			t.Errorf("Examine(%s) has found %d tasks and %q, want %d tasks and no problem", file.path, n.Tasks, texts, file.tasks)
+		}
+		n, err := Copy(t.Context(), file.path, filepath.Join(t.TempDir(), "copy"))
+		if err != nil || n.Tasks != file.tasks {
+			t.Errorf("Copy(%s) = %d tasks, %v, want %d", file.path, n.Tasks, err, file.tasks)
+		}
+	}
+	if _, err := Examine(t.Context(), bare, func(Problem) {}); !errors.Is(err, ErrUnread) || errors.Is(err, ErrDamaged) {
+		t.Errorf("Examine without the index of the log = %v, want ErrUnread", err)
+	}
+}
+
+// TestOlderLayoutIsNoDamage: a file of an earlier version may be sound.
+func TestOlderLayoutIsNoDamage(t *testing.T) {
+	t.Parallel()
+	_, err := Examine(t.Context(), unzipped(t, "testdata/layout10.db.gz"), func(Problem) {})
+	if !errors.Is(err, ErrOlder) || errors.Is(err, ErrDamaged) {
+		t.Errorf("Examine of an earlier layout = %v, want ErrOlder", err)
 	}
 }
 

@@ -41,7 +41,7 @@ func dumpFile(ctx context.Context, path string, w rowWriter) error {
 	if empty, err := examineHead(path); err != nil || empty {
 		return errors.Join(err, ErrNoStore)
 	}
-	c, err := openConn(connOptions{path: path, readOnly: true, cache: 8 << 20})
+	c, err := openToRead(path, 8<<20)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func dumpTables(c *conn, w rowWriter) error {
 	}
 	have, err := recognize(c, steps)
 	if err == nil && have < len(steps) {
-		err = errors.New("it has the layout of an earlier version: start the hub once")
+		err = fmt.Errorf("%w: start the hub once", ErrOlder)
 	}
 	if err != nil {
 		return err

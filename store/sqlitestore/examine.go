@@ -29,7 +29,7 @@ type Examined struct {
 // Examine reads the file at path and reports its problems: damaged pages, commits that are
 // missing, tasks whose log does not lead to their state, counters and numbers that disagree. It
 // changes no data, and a hub may use the file meanwhile. The error is that of a file that cannot
-// be examined at all, as of Open.
+// be examined at all, as of Open; it wraps ErrOlder or ErrUnread if the data may be sound.
 func Examine(ctx context.Context, path string, report func(Problem)) (n Examined, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return n, err
@@ -39,7 +39,7 @@ func Examine(ctx context.Context, path string, report func(Problem)) (n Examined
 		if damaged(err) && !errors.Is(err, ErrDamaged) {
 			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		return x.n, fmt.Errorf("examine %s: %w", path, err)
+		return x.n, fmt.Errorf("examine %s: %w", path, unread(err))
 	}
 	return x.n, nil
 }
@@ -63,7 +63,7 @@ func (x *examiner) file(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	if x.c, err = openConn(connOptions{path: path, readOnly: true, cache: 8 << 20}); err != nil {
+	if x.c, err = openToRead(path, 8<<20); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, x.c.close()) }()
@@ -92,7 +92,7 @@ func (x *examiner) identity(claim *mark) error {
 		return err
 	}
 	if have < len(steps) {
-		return fmt.Errorf("it has the layout of an earlier version: start the hub once, or use the parley that made it")
+		return fmt.Errorf("%w: start the hub once, or use the parley that made it", ErrOlder)
 	}
 	found, err := identity(x.c)
 	if err != nil {
@@ -289,7 +289,7 @@ func ReadNote(ctx context.Context, path, name string) (note []byte, err error) {
 	if empty, err := examineHead(path); err != nil || empty {
 		return nil, err
 	}
-	c, err := openConn(connOptions{path: path, readOnly: true, cache: 1 << 20})
+	c, err := openToRead(path, 1<<20)
 	if err != nil {
 		return nil, err
 	}
