@@ -207,6 +207,9 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 		}
 		began := time.Now()
 		err := q.judge(ctx, p)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return // an interrupted request is no defect of the server
+		}
 		result := Result{Requirement: q.Requirement, Interface: "card", Duration: time.Since(began).Seconds()}
 		if b != "" {
 			result.Interface = p.iface.String()

@@ -72,6 +72,32 @@ func TestRunEndsWithItsTimeout(t *testing.T) {
 	})
 }
 
+// TestInterruptedRunBlamesNothing: the request that an interrupted check has not finished is no
+// failure of the server.
+func TestInterruptedRunBlamesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("interrupted")
+		o := started(t, &features{defect: stalls("", func(r *http.Request) bool {
+			if isCard(r, "") {
+				return false
+			}
+			cancel(stopped)
+			return true
+		})})
+		r, err := Run(ctx, o)
+		if !errors.Is(err, stopped) || r == nil {
+			t.Fatalf("Run = %v, %v; want a report and the cause of the interrupt", r, err)
+		}
+		for _, result := range r.Results {
+			if result.Outcome == Fail {
+				t.Errorf("%s has failed: %s", result.ID, result.Detail)
+			}
+		}
+	})
+}
+
 // TestTasksThatEnd: requirements that need an open task do not depend on whether the agent or
 // the check is faster.
 func TestTasksThatEnd(t *testing.T) {
