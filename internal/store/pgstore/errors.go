@@ -3,6 +3,7 @@ package pgstore
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -37,6 +38,9 @@ var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
 // unavailable wraps err as an error of an unavailable store, unless it states why the database
 // cannot be used at all.
 func unavailable(err error) error {
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		err = connectError{err}
+	}
 	for _, final := range []error{ErrNewer, ErrForeign, ErrEncoding, ErrInUse, task.ErrUnavailable} {
 		if errors.Is(err, final) {
 			return err
@@ -58,6 +62,31 @@ func unavailable(err error) error {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
+}
+
+// connectError is an error of a connection on one line. That of the driver has a line for each
+// attempt: with TLS and without it, at each address.
+type connectError struct{ error }
+
+func (e connectError) Unwrap() error { return e.error }
+
+func (e connectError) Error() string {
+	head, rest, _ := strings.Cut(e.error.Error(), "\n")
+	var attempts []string
+	noTLS := ""
+	for line := range strings.Lines(rest) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasSuffix(line, "server refused TLS connection"):
+			noTLS = line // an attempt without TLS follows, if the address permits it
+		case !slices.Contains(attempts, line):
+			attempts = append(attempts, line)
+		}
+	}
+	if len(attempts) == 0 && noTLS != "" {
+		attempts = []string{noTLS}
+	}
+	return strings.TrimSpace(head + " " + strings.Join(attempts, "; "))
 }
 
 // unavailableNow wraps err as an error of a store that was opened: whatever the reason, the caller
