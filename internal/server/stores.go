@@ -136,7 +136,7 @@ func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error)
 func Open(ctx context.Context, o Options) (*Hub, error) {
 	for {
 		h, err := open(ctx, o)
-		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store) {
+		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store) || ctx.Err() != nil {
 			return h, err
 		}
 		o.Logger.Warn("the database has failed while the hub started; it tries again", "error", err)
