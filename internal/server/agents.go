@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
@@ -57,15 +58,28 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 				}
 			}
 		default:
-			e.Executor = h.program(a)
+			one := h.program(a)
+			programs := []*command.Agent{one}
+			e.Executor = one
 			if by := a.Executors(h.program); by != nil {
-				e.Executor = by
+				e.Executor, programs = by, by.Agents
 			}
+			h.warnOfMissing(e.Name, programs)
 		}
 		h.guard(a, &e)
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+// warnOfMissing logs the programs of an agent that cannot be started now. They may be installed
+// later, so the hub starts without them.
+func (h *Hub) warnOfMissing(name task.Agent, programs []*command.Agent) {
+	for _, p := range programs {
+		if err := p.Missing(); err != nil {
+			h.logger.Warn("the tasks of an agent will fail", "agent", name, "error", err)
+		}
+	}
 }
 
 // elsewhere reports whether the configuration has a remote agent under the name.
