@@ -88,11 +88,14 @@ func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Rece
 func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
 	at := server.Reachable(addr)
 	config := fmt.Sprintf(`{"url":"http://%s/"`, at)
+	var hidden []string
 	if c.Token != "" {
 		config += `,"token":"TOKEN"`
+		hidden = append(hidden, "TOKEN by the token")
 	}
 	if scheme, _, _ := strings.Cut(c.Authorization, " "); scheme != "" {
 		config += fmt.Sprintf(`,"authentication":{"scheme":%q,"credentials":"CREDENTIALS"}`, scheme)
+		hidden = append(hidden, "CREDENTIALS by the credentials")
 	}
 	config += "}"
 	var b strings.Builder
@@ -101,6 +104,9 @@ func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
 		b.WriteString("Every sender that reaches this address is believed; --token, --authorization or --secret change that.\n")
 	}
 	fmt.Fprintf(&b, "A hub calls it if parley.yaml says \"push: {allow: [%q]}\", or after: parley serve --push-allow %s\n", at, at)
+	if len(hidden) > 0 { // the terminal may be recorded
+		fmt.Fprintf(&b, "In these requests, replace %s.\n", strings.Join(hidden, " and "))
+	}
 	fmt.Fprintf(&b, `Try:
   curl %s/v1/a2a/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
     -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"hello"}]},

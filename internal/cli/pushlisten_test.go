@@ -257,6 +257,9 @@ func TestWelcomeNamesWhatIsAsked(t *testing.T) {
 	if strings.Count(got, want) != 2 {
 		t.Errorf("the welcome is %q, want it to have %s twice", got, want)
 	}
+	if text := "replace TOKEN by the token and CREDENTIALS by the credentials."; !strings.Contains(got, text) {
+		t.Errorf("the welcome is %q, want it to have %q", got, text)
+	}
 }
 
 func TestLongTextsAreCut(t *testing.T) {
