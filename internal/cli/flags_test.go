@@ -63,6 +63,7 @@ func TestMissing(t *testing.T) {
 		"agent":               `expected "run"`,
 		"dead":                `expected one of "list"`,
 		"trust":               `expected one of "list", "set"`,
+		"agents":              `expected one of "list", "search", "show", "add", "remove", "probe", "refresh", "pause", "resume"`,
 		"tasks get":           `expected "<`,
 		"completion tcsh":     `<shell> must be one of "bash","zsh","fish" but got "tcsh"`,
 		"serve --log-level x": `--log-level must be one of "debug","info","warn","error","" but got "x"`,

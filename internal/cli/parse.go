@@ -137,9 +137,6 @@ func children(node *kong.Node) string {
 	if len(names) == 1 {
 		return names[0]
 	}
-	if len(names) > 5 {
-		names = append(names[:5], "...")
-	}
 	return "one of " + strings.Join(names, ", ")
 }
 
@@ -175,6 +172,7 @@ func runner(node *kong.Node) func(context.Context, *OS, *kong.Kong) error {
 var (
 	ofAList   = regexp.MustCompile(`^(.*) must be one of ("[^ ]*") but got "(.*)"$`)
 	noNumber  = regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")$`)
+	noValue   = regexp.MustCompile(`^(--[\w-]+): expected \S+ value but got "EOL" .*$`)
 	likeAFlag = regexp.MustCompile(`^(--[\w-]+): expected \S+ value but got "(-.*?)" \(.* flag\); perhaps try .*$`)
 )
 
@@ -182,6 +180,9 @@ var (
 func worded(text string) string {
 	if m := likeAFlag.FindStringSubmatch(text); m != nil {
 		return m[1] + ": " + m[2] + " begins like a flag; write " + m[1] + "=" + m[2]
+	}
+	if m := noValue.FindStringSubmatch(text); m != nil {
+		return m[1] + " needs a value"
 	}
 	m := ofAList.FindStringSubmatch(text)
 	if m == nil {
