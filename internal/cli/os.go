@@ -23,6 +23,9 @@ type OS struct {
 	Rich, Colors bool
 	// Quiet is true if commands print results alone: lists print ids, and changes nothing.
 	Quiet bool
+	// Lines returns the number of lines of the terminal, which may change; 0 if it is not known. If
+	// nil, it is not known.
+	Lines func() int
 	// Typed is true if Stdin is a terminal.
 	Typed bool
 	// Signals starts the delivery of signals that ask the command to stop, until stop is
@@ -40,6 +43,7 @@ func Process() OS {
 		Terminal:  isTerminal(os.Stdout),
 		Rich:      isTerminal(os.Stdout),
 		Colors:    isTerminal(os.Stdout) && colorful(os.LookupEnv),
+		Lines:     func() int { return linesOf(os.Stdout) },
 		Typed:     isTerminal(os.Stdin),
 		Signals:   processSignals,
 	}

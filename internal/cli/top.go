@@ -75,7 +75,7 @@ func (c *topCmd) live(ctx context.Context, o *OS, f *topFrame, every time.Durati
 	defer tick.Stop()
 	trouble := ""
 	for before := (*topFrame)(nil); ; {
-		if _, err := io.WriteString(w, "\x1b[H"+strings.ReplaceAll(f.text(o, before)+trouble, "\n", "\x1b[K\n")+"\x1b[J"); err != nil {
+		if _, err := io.WriteString(w, "\x1b[H"+strings.ReplaceAll(o.fit(f.text(o, before), trouble), "\n", "\x1b[K\n")+"\x1b[J"); err != nil {
 			return err
 		}
 		select {
@@ -93,6 +93,21 @@ func (c *topCmd) live(ctx context.Context, o *OS, f *topFrame, every time.Durati
 		}
 		before, f = f, next
 	}
+}
+
+// fit returns text and the end below it, with as many lines of the text as the terminal has room
+// for. A longer drawing would scroll its first lines off the screen.
+func (o *OS) fit(text, end string) string {
+	room := 0
+	if o.Lines != nil {
+		room = o.Lines() - strings.Count(end, "\n") - 2 // the note, and the line of the cursor
+	}
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[:len(lines)-1] // nothing follows the last line feed
+	if room <= 0 || len(lines) <= room+1 {
+		return text + end
+	}
+	return strings.Join(lines[:room], "") + fmt.Sprintf("… and %s that the terminal has no room for\n", counted(len(lines)-room, "line")) + end
 }
 
 // frame asks the hub.
