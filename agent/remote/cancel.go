@@ -142,7 +142,7 @@ func (c *cancellation) ask(ctx context.Context, id a2a.TaskID, asked bool) (*pee
 	if asked {
 		ev, err = p.Get(ctx, id, c.agent.HistoryLength)
 	} else {
-		ev, err = p.Cancel(ctx, id)
+		ev, err = p.Cancel(ctx, id, c.call.Metadata)
 	}
 	return &ev, err
 }

@@ -271,7 +271,7 @@ func (r *run) timeout(ctx context.Context) {
 		defer stop()
 		p, err := r.agent.peer(ctx)
 		if err == nil {
-			_, err = p.Cancel(ctx, r.h.Task)
+			_, err = p.Cancel(ctx, r.h.Task, nil)
 		}
 		if err != nil {
 			r.agent.logger().Warn("remote task was not canceled at its deadline", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)

@@ -226,7 +226,7 @@ func (e *Engine) cancelExecutor(ctx context.Context, l *live, c *op.Caller, r *o
 		return nil
 	}
 	if a.traits().Resumable {
-		call := agent.Call{Agent: a.Name}
+		call := agent.Call{Agent: a.Name, Metadata: rec.Metadata}
 		if err := e.resumeCall(ctx, l, &call); err != nil {
 			return nil
 		}

@@ -65,9 +65,14 @@ func (p *Peer) Get(ctx context.Context, id a2a.TaskID, historyLength *int) (Even
 	return p.task(ctx, "get task", &ask{op: dialect.GetTask, params: getParams(id, historyLength)}, id)
 }
 
-// Cancel requests the cancellation of a task and returns the task (specification §3.1.5).
-func (p *Peer) Cancel(ctx context.Context, id a2a.TaskID) (Event, error) {
-	return p.task(ctx, "cancel task", &ask{op: dialect.CancelTask, params: getParams(id, nil)}, id)
+// Cancel requests the cancellation of a task and returns the task (specification §3.1.5). The
+// metadata of the request is a JSON object or nil; messages of the proto of v0.3 do not have it.
+func (p *Peer) Cancel(ctx context.Context, id a2a.TaskID, metadata []byte) (Event, error) {
+	params := getParams(id, nil)
+	if metadata != nil {
+		params = append(rawjson.AppendMember(params[:len(params)-1], "metadata", metadata), '}')
+	}
+	return p.task(ctx, "cancel task", &ask{op: dialect.CancelTask, params: params}, id)
 }
 
 // GetBy is Get with the params of v1.0. The returned task may have another id, because hubs

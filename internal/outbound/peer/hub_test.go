@@ -201,7 +201,7 @@ func TestCancelInEveryDialect(t *testing.T) {
 	eachTongue(t, func(t *testing.T, w tongue, hub string) {
 		p := w.dial(t, hub, "slow", peer.Options{})
 		if w.binding == card.TaskSend {
-			if _, err := p.Cancel(t.Context(), "x"); !errors.Is(err, peer.ErrUnsupported) {
+			if _, err := p.Cancel(t.Context(), "x", nil); !errors.Is(err, peer.ErrUnsupported) {
 				t.Errorf("Cancel() = %v, want ErrUnsupported", err)
 			}
 			return
@@ -212,7 +212,7 @@ func TestCancelInEveryDialect(t *testing.T) {
 				t.Fatalf("Run() = %v", err)
 			}
 			if last.TaskID == "" {
-				got, err := p.Cancel(t.Context(), e.TaskID)
+				got, err := p.Cancel(t.Context(), e.TaskID, []byte(`{"why":"test"}`))
 				if err != nil || got.TaskID != e.TaskID {
 					t.Fatalf("Cancel() = %+v, %v", got, err)
 				}
@@ -222,7 +222,7 @@ func TestCancelInEveryDialect(t *testing.T) {
 		if last.State != a2a.TaskStateCanceled {
 			t.Errorf("Run() ends with %s, want it canceled", last.JSON)
 		}
-		if _, err := p.Cancel(t.Context(), last.TaskID); err == nil {
+		if _, err := p.Cancel(t.Context(), last.TaskID, nil); err == nil {
 			t.Error("a task is canceled twice")
 		}
 	})
@@ -260,7 +260,7 @@ func TestAbortCancelsTheRemoteTask(t *testing.T) {
 				t.Errorf("detached %t: the remote task is %s, %v", detach, got.State, err)
 			}
 			if detach {
-				p.Cancel(t.Context(), id)
+				p.Cancel(t.Context(), id, nil)
 			}
 		}
 	})

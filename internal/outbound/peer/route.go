@@ -99,6 +99,9 @@ func (e *endpoint) rest(s dialect.Shape, a *ask) (*request, error) {
 	case dialect.ListTasks:
 		return r.get(e.base, "tasks"), nil
 	case dialect.CancelTask:
+		if s == dialect.V03Proto {
+			r.taken = append(r.taken, "metadata") // its readers refuse unknown members
+		}
 		return r.post(e.base, "tasks", r.id("id")+":cancel"), nil
 	case dialect.SubscribeToTask:
 		e.mu.Lock()

@@ -103,7 +103,7 @@ func (r *runner) abandon(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
-	if _, err := r.peer.Cancel(ctx, r.at.Task); err != nil {
+	if _, err := r.peer.Cancel(ctx, r.at.Task, nil); err != nil {
 		r.peer.opts.log().Warn("the remote task of an aborted call could not be canceled",
 			"agent", r.peer.opts.Name, "task", string(r.at.Task), "error", err)
 	}

@@ -88,7 +88,11 @@ func TestWire(t *testing.T) {
 					return nil
 				}},
 				{"get", func() error { _, err := one.Get(ctx, "t", &two); return err }},
-				{"cancel", func() error { _, err := one.Cancel(ctx, a2a.TaskID("t")); return err }},
+				{"cancel", func() error { _, err := one.Cancel(ctx, a2a.TaskID("t"), nil); return err }},
+				{"cancel with metadata", func() error {
+					_, err := one.Cancel(ctx, a2a.TaskID("t"), []byte(`{"why":1.50}`))
+					return err
+				}},
 			} {
 				p.files = append(p.files, txtar.File{Name: call.name})
 				if err := call.make(); err != nil {
