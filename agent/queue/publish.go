@@ -148,7 +148,7 @@ func (r *run) prepare() {
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.state.Delivery,
 		Key: r.call.Key, Attempt: r.state.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,
-		AcceptedOutputModes: r.call.AcceptedOutputModes,
+		AcceptedOutputModes: bounded(r.call.AcceptedOutputModes),
 
 		ParentID: r.call.ParentID, Reports: protocol.ReportAt(r.d.ID).Name, Batches: true,
 	}
@@ -166,6 +166,21 @@ func (r *run) prepare() {
 		return
 	}
 	r.work = e
+}
+
+// maxModes limits the media types of a job, in bytes. They are advice, and a job that does not fit
+// into an envelope cannot be published.
+const maxModes = 16 << 10
+
+// bounded returns the media types at the beginning of a list that fit into maxModes.
+func bounded(modes []string) []string {
+	size := 0
+	for i, m := range modes {
+		if size += len(m) + len(`"",`); size > maxModes {
+			return modes[:i:i]
+		}
+	}
+	return modes
 }
 
 // addDelegation adds the errand to the work. The last name of its chain is that of the agent.

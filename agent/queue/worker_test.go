@@ -63,6 +63,30 @@ func TestExecutorContext(t *testing.T) {
 	})
 }
 
+// TestManyAcceptedModes checks that a caller that accepts very many media types is served, and
+// that its worker receives the first of them.
+func TestManyAcceptedModes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHub(t, nil)
+		var got []string
+		h.startWorker(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			got = agent.CallFrom(ctx).AcceptedOutputModes
+			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+		}), nil)
+		r := newSend("hi")
+		for i := range 1 << 18 {
+			r.AcceptedOutputModes = append(r.AcceptedOutputModes, fmt.Sprint("text/x", i))
+		}
+		if a := h.send(r); a.Head.State != task.Completed {
+			t.Errorf("the task is %v, want it completed", a.Head.State)
+		}
+		if n := len(got); n < 100 || n > 2000 || !slices.Equal(got, r.AcceptedOutputModes[:n]) {
+			t.Errorf("the worker has received %d media types", n)
+		}
+	})
+}
+
 // TestHowWorkersEndRuns runs executors that end in all ways.
 func TestHowWorkersEndRuns(t *testing.T) {
 	t.Parallel()
