@@ -165,8 +165,8 @@ func (f *hubFlags) refusal(resp *http.Response, body []byte) error {
 		return fmt.Errorf("%s: HTTP %s", f.URL, resp.Status)
 	}
 	err := errors.New(answer.Error.Message)
-	if resp.StatusCode == http.StatusUnauthorized && f.APIKey == "" {
-		err = fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
+	if resp.StatusCode == http.StatusUnauthorized {
+		err = unauthenticated(err, f.APIKey)
 	}
 	return err
 }

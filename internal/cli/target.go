@@ -79,12 +79,21 @@ func (t *target) advise(err error) error {
 	switch {
 	case errors.Is(err, client.ErrUnreachable) && t.URL == defaultURL:
 		return fmt.Errorf("%w; start a hub with: parley serve", err)
-	case errors.As(err, &agent) && errors.Is(err, a2a.ErrUnauthenticated) && t.APIKey == "":
-		return fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
+	case errors.As(err, &agent) && errors.Is(err, a2a.ErrUnauthenticated):
+		return unauthenticated(err, t.APIKey)
 	case errors.As(err, new(x509.UnknownAuthorityError)) && t.CA == "":
 		return fmt.Errorf("%w; set the trusted authority with --ca or $PARLEY_CA", err)
 	}
 	return err
+}
+
+// unauthenticated adds a remedy to the refusal of a caller with or without a key. Servers do not
+// say that a key was wrong.
+func unauthenticated(err error, key string) error {
+	if key == "" {
+		return fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
+	}
+	return fmt.Errorf("%w; the server does not accept the credential that was sent", err)
 }
 
 // flags returns the flags with which another command reaches the same agent.
