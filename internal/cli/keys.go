@@ -321,6 +321,23 @@ type keysRevokeCmd struct {
 	After string `help:"Let the key be good for this time still, so that another one can take its place." placeholder:"TIME"`
 }
 
+// lastAdmin reports whether a key is the only valid one with the role admin. If the keys cannot be
+// listed, it is not known to be.
+func lastAdmin(ctx context.Context, desk keyStore, id string) bool {
+	all, err := desk.list(ctx)
+	found := false
+	for _, k := range all {
+		if k.State != "active" || !slices.Contains(k.Roles, auth.RoleAdmin) {
+			continue
+		}
+		if k.ID != id {
+			return false
+		}
+		found = true
+	}
+	return found && err == nil
+}
+
 func (c *keysRevokeCmd) Run(in interrupts, o *OS) error {
 	var after time.Duration
 	if c.After != "" {
@@ -330,9 +347,13 @@ func (c *keysRevokeCmd) Run(in interrupts, o *OS) error {
 		}
 	}
 	return c.at(in.soft, false, func(desk keyStore) error {
+		last := lastAdmin(in.soft, desk, c.ID)
 		k, err := desk.revoke(in.soft, c.ID, after)
 		if err != nil {
 			return err
+		}
+		if last {
+			fmt.Fprintln(o.Stderr, "It is the last key with the role admin. To create another one, stop the hub and run: parley keys add --data DIR --agent NAME --role admin")
 		}
 		if c.JSON {
 			return printJSON(o.Stdout, k)
