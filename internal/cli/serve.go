@@ -78,7 +78,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 			return advise(err, cfg)
 		}
 		if err := announce(o.Stdout, h.About(), cfg); err != nil {
-			return errors.Join(err, h.Close())
+			logger.Warn("the summary of the hub was not printed", "error", err) // the disk of its output may be full
 		}
 		return serveHub(in, h, logger)
 	})
