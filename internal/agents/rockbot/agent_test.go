@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
@@ -39,6 +40,39 @@ func TestTask(t *testing.T) {
 	a := h.wait(id, task.Completed)
 	if a.Fold.ReplyText() != "found" || !strings.Contains(string(a.Head.StatusMessage), `"done"`) {
 		t.Errorf("completed with %q and %s", a.Fold.ReplyText(), a.Head.StatusMessage)
+	}
+}
+
+// Results arrive although another program receives all messages of the hub's queue of statuses.
+func TestStatusesTakenByAnother(t *testing.T) {
+	t.Parallel()
+	url := rabbittest.Shared(t).VHost(t)
+	h, p := startHub(t, url, nil), startPeer(t, url)
+	first := h.send("", "dig here").Head.ID
+	r := p.next()
+	conn, err := amqp.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := ch.Consume("rockbot.parley.agent-task-status", "", true, false, false, false, amqp.Table{"x-priority": int32(10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.result(r, done)
+	if d := <-taken; d.Type != "parley.mark" {
+		t.Errorf("the other program gets a %s", d.Type)
+	}
+	h.wait(first, task.Completed)
+	second := h.send("", "dig there").Head.ID
+	p.result(p.next(), done)
+	h.wait(second, task.Completed)
+	if n := len(taken); n > 0 {
+		t.Errorf("%d more marks were published after one that did not come back", n)
 	}
 }
 
