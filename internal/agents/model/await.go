@@ -152,7 +152,8 @@ func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
 func (p *pending) notice(state a2a.TaskState, late bool) guard.Text {
 	who := guard.Words("[The work dispatched to the agent %q, task %s,", p.Agent, string(p.Task))
 	if late {
-		return guard.Words("%s is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it.]", who)
+		return guard.Words("%s is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it. "+
+			"Once it is done, "+readNote+" returns its result for the key %s]", who, p.Note)
 	}
 	switch state {
 	case a2a.TaskStateCompleted:

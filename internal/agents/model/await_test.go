@@ -141,7 +141,7 @@ turns:
       - {name: invoke_agent, arguments: {agent_name: south}}
   - when: {role: tool, tool: invoke_agent}
     text: I have asked both.
-  - when: {role: user, last: '(session/\S+)'}
+  - when: {role: user, last: 'exactly this key:\n(session/\S+)'}
     calls: [{name: get_from_working_memory, arguments: {key: $1}}]
   - when: {role: tool, tool: get_from_working_memory, last: 'rain in (\S+)'}
     text: I have read $1
@@ -170,7 +170,7 @@ func dispatchedTo(name string, n int, how string) string {
 
 const (
 	cameToNothing = "came to nothing: the task is failed. get_task says more."
-	notInTime     = "is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it."
+	notInTime     = "is not done in time. It continues, but this answer no longer waits for it; get_task returns its state. Answer without it. Once it is done, get_from_working_memory returns its result for the key "
 	asksBack      = "waits: the agent asks back. get_task shows the question, continue_task answers it."
 )
 
@@ -197,7 +197,7 @@ func TestResultsAreAwaited(t *testing.T) {
 			[]string{dispatchedTo("north", 0, cameToNothing), completed("south", 1)},
 			"I have read session/s/a2a/south/south-1/result", quiet,
 		},
-		"one takes too long": {time.Hour, soon, nil, []string{completed("south", 1), dispatchedTo("north", 0, notInTime)}, "It came to nothing.", quiet},
+		"one takes too long": {time.Hour, soon, nil, []string{completed("south", 1), dispatchedTo("north", 0, notInTime+"session/s/a2a/north/north-0/result")}, "It came to nothing.", quiet},
 		"one asks back": {
 			soon, late,
 			map[string]a2a.TaskState{"south": a2a.TaskStateInputRequired},
@@ -273,9 +273,9 @@ func TestNothingIsAwaitedThatCannotBeRead(t *testing.T) {
 func TestFollowedAgain(t *testing.T) {
 	t.Parallel()
 	for want, e := range map[string]*dispatches{
-		completed("north", 0):                                                {fail: 3},
-		dispatchedTo("north", 0, notInTime):                                  {fail: 1000},
-		dispatchedTo("gone", 0, "is not there any more. Answer without it."): {},
+		completed("north", 0): {fail: 3},
+		dispatchedTo("north", 0, notInTime+"session/s/a2a/north/north-0/result"): {fail: 1000},
+		dispatchedTo("gone", 0, "is not there any more. Answer without it."):     {},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package loop
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/e2e/systems/rockbot/rockbotpeer"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
@@ -173,6 +175,58 @@ func TestInline(t *testing.T) {
 	long = true
 	if _, task := w.say(user("extract it", "", "")); answer(task) != "completed: I have read 10 lines." {
 		t.Errorf("a long result ends as %q", answer(task))
+	}
+}
+
+// lateKey matches the key of a result that was late.
+var lateKey = regexp.MustCompile(`returns its result for the key (session/\S+/result)`)
+
+// TestLate: the model answers without a result that is late, and reads it later in the
+// conversation by the key in the notice.
+func TestLate(t *testing.T) {
+	t.Parallel()
+	come := make(chan struct{})
+	script := func(r *openaitest.Request) openaitest.Turn {
+		var key string
+		for i := range r.Messages {
+			if m := lateKey.FindStringSubmatch(r.Messages[i].Text()); m != nil {
+				key = strings.TrimSuffix(m[1], "]")
+			}
+		}
+		switch last := &r.Messages[len(r.Messages)-1]; {
+		case last.Text() == "extract it":
+			return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("invoke_agent", map[string]any{
+				"agent_name": agentName, "skill": "extract-structured-data", "message": "x", "timeout_minutes": 0.02,
+			})}}
+		case last.Text() == "any news?":
+			return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("get_from_working_memory", map[string]any{"key": key})}}
+		case r.Last("user") == "any news?":
+			return openaitest.Turn{Text: "It says " + piece(last.Text())}
+		case key != "":
+			return openaitest.Turn{Text: "It is not done yet."}
+		}
+		return openaitest.Turn{Text: "I wait."}
+	}
+	w := start(t, broker(t), script, options{handle: func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
+		<-come
+		return t.Result(rockbotpeer.Completed, "late news"), nil
+	}})
+	_, task := w.say(user("extract it", "", ""))
+	if answer(task) != "completed: It is not done yet." {
+		t.Errorf("the first answer is %q", answer(task))
+	}
+	close(come)
+	c, err := client.Dial(w.ctx, w.hub.URL()+"/a2a/extractionagent", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	requests := w.models.Requests()
+	if _, err := c.Wait(w.ctx, a2a.TaskID(taskOf(requests[len(requests)-1]))); err != nil {
+		t.Fatal(err)
+	}
+	if _, task = w.say(user("any news?", task.ContextID, "")); answer(task) != "completed: It says late news" {
+		t.Errorf("the second answer is %q", answer(task))
 	}
 }
 
