@@ -96,7 +96,7 @@ func TestBothVersions(t *testing.T) {
 			if listed := err == nil && strings.Contains(string(page), string(e.TaskID)); listed != (version == "1.0") {
 				t.Errorf("List() = %s, %v", page, err)
 			}
-			_, err = echo.Cancel(t.Context(), e.TaskID)
+			_, err = echo.Cancel(t.Context(), e.TaskID, nil)
 			var agent *client.Error
 			if !errors.As(err, &agent) || !errors.Is(err, a2a.ErrTaskNotCancelable) || agent.Code != -32002 {
 				t.Errorf("Cancel() = %v, want not cancelable", err)
