@@ -145,7 +145,7 @@ func TestConfirmedOverGRPC(t *testing.T) {
 					return err
 				}, nil},
 				{"Cancel", func(ctx context.Context) error {
-					_, err := slow.Cancel(ctx, id)
+					_, err := slow.Cancel(ctx, id, nil)
 					return err
 				}, nil},
 			} {
