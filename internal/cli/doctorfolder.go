@@ -130,22 +130,22 @@ const databaseAdvice = "restore a backup of the database, or import an export of
 // in the data folder.
 func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding, error) {
 	store := part{name: "store", advice: databaseAdvice}
-	n, err := pgstore.Examine(ctx, cfg.Store, store.problem)
-	all := []doctor.Finding{}
-	if unexamined(err) {
-		all = append(all, unread("store", "start the database, or correct its address", err))
+	n, failed := pgstore.Examine(ctx, cfg.Store, store.problem)
+	var all []doctor.Finding
+	var err error
+	if unexamined(failed) {
+		all = append(all, unread("store", "start the database, or correct its address", failed))
 		err = errUnexamined
 	} else {
-		if err != nil {
-			store.problem(err.Error())
+		if failed != nil {
+			store.problem(failed.Error())
 		}
-		all = store.findings(fmt.Sprintf("%d tasks with %d entries agree with their logs; %d large parts have their digests", n.Tasks, n.Entries, n.Parts))
-		err = nil
+		all = store.findings(fmt.Sprintf("%s with %s agree with their logs; %d large parts have their digests", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), n.Parts))
 	}
 	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
 	entries := server.VerifyAudit(cfg.Data, log.problem)
 	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
-	if err != nil || cfg.HubID == "" || len(store.found) > 0 && n.Tasks == 0 {
+	if failed != nil || cfg.HubID == "" {
 		return all, err
 	}
 	members, err := pgstore.Members(ctx, cfg.Store)
