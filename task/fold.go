@@ -112,6 +112,24 @@ func (f *Fold) addArtifact(e *Entry) {
 	a.add(e.Body)
 }
 
+// Size returns the number of bytes that the messages, artifacts and further members of the task need
+// as JSON, approximately. It is less than the size of the log if that has changes which later ones
+// replace, or which are not part of the task.
+func (f *Fold) Size() int {
+	n := f.meta.size() + f.others.size() + len(f.status)
+	for i := range f.messages {
+		n += len(f.messages[i].body) + 1
+	}
+	for i := range f.artifacts {
+		a := &f.artifacts[i]
+		n += len(`{"parts":[],"metadata":},`) + a.fields.size() + a.meta.size()
+		for _, run := range a.parts {
+			n += len(run) + 1
+		}
+	}
+	return n
+}
+
 // maxLinear is the largest number of artifacts that are searched linearly.
 const maxLinear = 8
 

@@ -509,3 +509,28 @@ func TestFoldManyArtifacts(t *testing.T) {
 		t.Errorf("texts of the artifacts mismatch (-want +got):\n%s", diff)
 	}
 }
+
+// TestFoldSize: the size is that of the task, not of its log.
+func TestFoldSize(t *testing.T) {
+	t.Parallel()
+	var f task.Fold
+	h := task.Head{ID: "t", State: task.Working}
+	large := strings.Repeat("x", 10_000)
+	for i, e := range []task.Entry{
+		{Kind: task.Created, State: task.Submitted, Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + large + `"}]}`)},
+		{Kind: task.Other, Body: []byte(`{"unknown":"` + large + `"}`)},
+		{Kind: task.Artifact, ArtifactID: "a", Body: []byte(`{"artifactId":"a","name":"n","parts":[{"text":"` + large + `"}],"metadata":{"k":1}}`)},
+		{Kind: task.Artifact, ArtifactID: "a", Body: []byte(`{"artifactId":"a","parts":[{"text":"` + large + `"}]}`)},
+		{Kind: task.Artifact, ArtifactID: "a", Append: true, Body: []byte(`{"artifactId":"a","parts":[{"text":"` + large + `"}]}`)},
+		{Kind: task.Status, State: task.Working, Meta: []byte(`{"s":"` + large + `"}`), Others: []byte(`{"task":{"o":"` + large + `"}}`)},
+	} {
+		e.Version = int64(i + 1)
+		if err := f.Add(&e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, want := f.Size(), len(f.AppendTask(nil, &h, task.TaskOptions{Artifacts: true}))
+	if want < 50_000 || want > 51_000 || got < want-200 || got > want+200 {
+		t.Errorf("Size = %d, and the task has %d bytes as JSON", got, want)
+	}
+}

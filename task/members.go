@@ -74,3 +74,11 @@ func (m *members) appendList(dst []byte) []byte {
 	}
 	return dst
 }
+
+// size returns the number of bytes of the members with their separators.
+func (m *members) size() (n int) {
+	for i := range m.list {
+		n += len(m.list[i].name) + len(`"":,`) + len(m.list[i].value)
+	}
+	return n
+}

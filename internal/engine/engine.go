@@ -70,6 +70,8 @@ type Engine struct {
 	storing sync.Mutex
 	// folding has a place for each log that is read while its size is not known.
 	folding chan struct{}
+	// foldingHuge is held while a log above foldNeed is read; its capacity is 1.
+	foldingHuge chan struct{}
 	// advised holds the media types that the log has noted, by agent.
 	advised  advised
 	keyLocks keyLocks
@@ -138,6 +140,7 @@ func New(cfg Config) *Engine {
 		limiter:     ratelimit.New(cfg.Rates),
 		memory:      cfg.Memory,
 		folding:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+		foldingHuge: make(chan struct{}, 1),
 
 		recovered: make(chan struct{}),
 	}

@@ -23,7 +23,8 @@ const (
 	// largeLog is the size in bytes above which the answer with a task needs memory from the
 	// budget.
 	largeLog = 1 << 20
-	// foldNeed is the memory that is acquired before the size of a large answer is known.
+	// foldNeed is the memory that is acquired before the size of a large answer is known. A log that
+	// needs more is read by itself.
 	foldNeed = 48 << 20
 )
 
@@ -69,19 +70,43 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 	if !errors.Is(err, errLargeLog) {
 		return small, err
 	}
+	large, err := e.foldLarge(ctx, h, foldNeed/answerFactor)
+	if errors.Is(err, errLargeLog) {
+		large, err = e.foldHuge(ctx, h)
+	}
+	if err != nil {
+		return folded{}, err
+	}
+	context.AfterFunc(ctx, large.hold.Release)
+	return large, nil
+}
+
+// foldLarge folds a log of at most most bytes with memory from the budget.
+func (e *Engine) foldLarge(ctx context.Context, h *task.Head, most int) (folded, error) {
 	hold, err := e.memory.AcquireLong(ctx, membudget.Answer, foldNeed)
 	if err != nil {
 		return folded{}, err
 	}
-	large, err := e.foldUpTo(ctx, h, math.MaxInt)
+	large, err := e.foldUpTo(ctx, h, most)
 	if err != nil {
 		hold.Release()
 		return folded{}, err
 	}
 	hold.Resize(answerFactor * int64(large.size))
 	large.hold = hold
-	context.AfterFunc(ctx, hold.Release)
 	return large, nil
+}
+
+// foldHuge folds a log that needs more than foldNeed. It folds one at a time: the next one waits for the
+// memory that the first one is known to need.
+func (e *Engine) foldHuge(ctx context.Context, h *task.Head) (folded, error) {
+	select {
+	case e.foldingHuge <- struct{}{}:
+	case <-ctx.Done():
+		return folded{}, context.Cause(ctx)
+	}
+	defer func() { <-e.foldingHuge }()
+	return e.foldLarge(ctx, h, math.MaxInt)
 }
 
 // foldSmall folds a log of at most largeLog bytes.

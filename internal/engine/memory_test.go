@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -161,5 +163,72 @@ func TestLargePagesNeedMemory(t *testing.T) {
 		list(op.List{})
 		all.Release()
 		<-done
+	})
+}
+
+// slowLog is a store whose reads of a log wait behind a version.
+type slowLog struct {
+	task.Store
+	behind  atomic.Int64 // zero for none
+	waiting chan chan struct{}
+}
+
+func (s *slowLog) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
+	if behind := s.behind.Load(); behind > 0 && after >= behind {
+		proceed := make(chan struct{})
+		s.waiting <- proceed
+		<-proceed
+	}
+	return s.Store.Read(ctx, key, after)
+}
+
+// The size of a log is known once it was read, so that one huge log is read at a time. The next one waits
+// for the memory that the first answer occupies.
+func TestHugeLogsAreReadOneAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &membudget.Budget{Max: 120 << 20, Stall: time.Hour}
+		chunk := strings.Repeat("x", 1<<20)
+		texts := make([]string, 40) // 40 MiB
+		for i := range texts {
+			texts[i] = chunk
+		}
+		s := &slowLog{Store: new(memstore.Store), waiting: make(chan chan struct{}, 8)}
+		h := start(t, engine.Config{Memory: b, Store: s}, words(texts...))
+		sent := h.send(text("go"))
+		sent.Release()
+		id := sent.Head.ID
+		synctest.Wait()
+		if snap, err := s.Snapshot(t.Context(), sent.Head.Key); snap.Version != 0 || err != nil {
+			t.Errorf("a huge task has a snapshot of version %d, %v; want none", snap.Version, err)
+		}
+		s.behind.Store(30)
+		answers := make(chan *engine.Answer, 2)
+		for range 2 {
+			go func() { answers <- h.get(id) }()
+		}
+		synctest.Wait()
+		if n := len(s.waiting); n != 1 {
+			t.Errorf("%d huge logs are read at one time, want one", n)
+		}
+		go func() {
+			for proceed := range s.waiting {
+				close(proceed)
+			}
+		}()
+		synctest.Wait()
+		if n := len(answers); n != 1 {
+			t.Errorf("%d answers are in memory, want one", n)
+		}
+		first := <-answers
+		if first.Size < 40<<20 || first.Size > 41<<20 {
+			t.Errorf("the answer has %d bytes, want 40 MiB", first.Size)
+		}
+		first.Release()
+		(<-answers).Release()
+		close(s.waiting)
+		if s := b.Stats(); s.Used != 0 {
+			t.Errorf("%d bytes are used afterwards", s.Used)
+		}
 	})
 }

@@ -21,7 +21,7 @@ type Answer struct {
 // sized notes the size of a large fold.
 func (a *Answer) sized(f folded) *Answer {
 	if f.size > largeLog {
-		a.Size, a.hold = f.size, f.hold
+		a.Size, a.hold = f.Fold.Size(), f.hold
 	}
 	return a
 }

@@ -124,10 +124,12 @@ func (l *live) foldTail(h *task.Head) (*task.Fold, error) {
 }
 
 // minSnapshot is the size in bytes, and leastSnapshot the number of entries, below which a log
-// gets no snapshot.
+// gets no snapshot. A task above maxSnapshot gets none either: a snapshot is read and written at once,
+// before the memory for it is acquired, and a log is read in pages.
 const (
 	minSnapshot   = 16 << 10
 	leastSnapshot = tailEntries / 8
+	maxSnapshot   = 8 << 20
 )
 
 // foldLog folds the stored log, beginning with a snapshot if there is one. It saves a new
@@ -177,7 +179,7 @@ func (e *Engine) foldUpTo(ctx context.Context, h *task.Head, most int) (folded, 
 	if base+read > most {
 		return folded{}, errLargeLog
 	}
-	if h.Version >= leastSnapshot && read > max(minSnapshot, base) {
+	if h.Version >= leastSnapshot && read > max(minSnapshot, base) && f.Size() <= maxSnapshot {
 		e.saveSnapshot(h.Key, f)
 	}
 	return folded{Fold: f, size: base + read}, nil
