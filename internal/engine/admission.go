@@ -408,7 +408,11 @@ func (a *admission) apply(ch *task.Change) (err error) {
 	if ch.Next, a.entry, err = task.Apply(ch.Next, a.entry); err != nil {
 		return err
 	}
-	ch.Entries, ch.Request, ch.Alias = []task.Entry{a.entry}, a.request, a.alias()
+	room := 1
+	if a.claimed && a.mayAnswerAtOnce() {
+		room += len(slab{}) // for the answer
+	}
+	ch.Entries, ch.Request, ch.Alias = append(make([]task.Entry, 0, room), a.entry), a.request, a.alias()
 	ch.Sidecars[task.SidecarRecordRequest] = a.recordRequest
 	a.live.keepBearer(&a.bearer, a.entry.Version, a.caller.Bearer)
 	return nil
