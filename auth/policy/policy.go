@@ -159,43 +159,13 @@ func (p *Policy) Sees(caller *auth.Principal, agent task.Agent) bool {
 	if p == nil {
 		return true
 	}
-	return p.table().sees(caller, agent)
-}
-
-func (t *table) sees(caller *auth.Principal, agent task.Agent) bool {
+	t := p.table()
 	for o := Send; o <= ExtendedCard; o++ {
 		if ok, _ := t.decide(caller, &Request{Op: o, Agent: agent}); ok {
 			return true
 		}
 	}
 	return false
-}
-
-// Hides reports whether denials hide an agent from a caller: rules allow operations of the
-// protocol with it, and denials refuse all of them. A refusal of such an operation would reveal
-// the agent, because the same operation is allowed with an unused name.
-func (p *Policy) Hides(caller *auth.Principal, agent task.Agent) bool {
-	if p == nil {
-		return false
-	}
-	t := p.table()
-	for o := Send; o <= ExtendedCard; o++ {
-		if t.grant(caller, &Request{Op: o, Agent: agent}, "") != nil {
-			return known(caller) && !t.sees(caller, agent)
-		}
-	}
-	return false
-}
-
-// Conceals reports whether a request that Allows refuses must be answered as if its agent did
-// not exist: rules allow the operation, and denials hide the agent. The skills of the agent do
-// not count, because an unused name has none.
-func (p *Policy) Conceals(caller *auth.Principal, r *Request) bool {
-	if p == nil || !known(caller) {
-		return false
-	}
-	t := p.table()
-	return t.grant(caller, r, r.Skill) != nil && !t.sees(caller, r.Agent)
 }
 
 // Roles returns the roles that the rules name, sorted and in their written form: a name that ends

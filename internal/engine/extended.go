@@ -114,9 +114,8 @@ func (e *Engine) ExtendedCard(v *CardCaller, r *op.ExtendedCard) (*Agent, error)
 	if a.Name != "" {
 		name = a.Name
 	}
-	q := policy.Request{Agent: name}
-	if n := (need{op: policy.ExtendedCard}); e.cfg.Policy != nil && !e.allows(v.caller(), n, &q) {
-		return nil, e.refusal(v.caller(), n, &q)
+	if n := (need{op: policy.ExtendedCard}); e.cfg.Policy != nil && !e.allows(v.caller(), n, &policy.Request{Agent: name}) {
+		return nil, refused(n, name)
 	}
 	x := &e.cfg.Extended
 	switch {

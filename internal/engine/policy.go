@@ -62,27 +62,17 @@ func refused(n need, name task.Agent) error {
 // permit refuses operations that the caller may not do with an agent of the given name. It
 // looks up no agent, so that the answer does not reveal which agents exist.
 func (e *Engine) permit(c *op.Caller, n need, name task.Agent) error {
-	r := policy.Request{Agent: name}
-	if e.cfg.Policy == nil || e.allows(c.Principal, n, &r) {
+	if e.cfg.Policy == nil || e.allows(c.Principal, n, &policy.Request{Agent: name}) {
 		return nil
 	}
-	return e.denied(c, n, &r)
+	return e.denied(c, n, name)
 }
 
-// denied returns the refusal of a request, and notifies the auditor.
-func (e *Engine) denied(c *op.Caller, n need, r *policy.Request) error {
-	err := e.refusal(c.Principal, n, r)
-	e.abortAudit(c, AuditEvent{Action: audit.PolicyRefused, Agent: r.Agent, Op: n.op.String(), Child: n.delegated}, err)
+// denied is like refused, and notifies the auditor.
+func (e *Engine) denied(c *op.Caller, n need, name task.Agent) error {
+	err := refused(n, name)
+	e.abortAudit(c, AuditEvent{Action: audit.PolicyRefused, Agent: name, Op: n.op.String(), Child: n.delegated}, err)
 	return err
-}
-
-// refusal is like refused, except for a request of a caller from whom the policy hides the
-// agent: an unused name gets past the policy, so the error is the one for an unused name.
-func (e *Engine) refusal(p *auth.Principal, n need, r *policy.Request) error {
-	if r.Agent != "" && !n.delegated && e.cfg.Policy.Conceals(p, r) {
-		return errNoAgent()
-	}
-	return refused(n, r.Agent)
 }
 
 // permitTask refuses operations that the caller may not do with a task. A caller that may not
@@ -102,25 +92,25 @@ func (e *Engine) permitTask(c *op.Caller, n need, l *live) error {
 // permitCreate refuses messages that would create a task without permission. x is nil if no
 // agent has the name.
 func (a *admission) permitCreate(name task.Agent, x *Agent) error {
-	r := creation(name, x)
-	if a.mayCreate(r) {
+	if a.mayCreate(name, x) {
 		return nil
 	}
-	return a.engine.denied(a.caller, a.need(), r)
-}
-
-// creation returns the request to create a task. x is nil if no agent has the name.
-func creation(name task.Agent, x *Agent) *policy.Request {
-	r := &policy.Request{Agent: name, Begins: true}
 	if x != nil {
-		r.Agent, r.Skills = x.Name, x.skills
+		name = x.Name
 	}
-	return r
+	return a.engine.denied(a.caller, a.need(), name)
 }
 
 // mayCreate reports whether the policy allows the message to create a task.
-func (a *admission) mayCreate(r *policy.Request) bool {
-	return a.engine.cfg.Policy == nil || a.engine.allows(a.caller.Principal, a.need(), r)
+func (a *admission) mayCreate(name task.Agent, x *Agent) bool {
+	if a.engine.cfg.Policy == nil {
+		return true
+	}
+	q := policy.Request{Agent: name, Begins: true}
+	if x != nil {
+		q.Agent, q.Skills = x.Name, x.skills
+	}
+	return a.engine.allows(a.caller.Principal, a.need(), &q)
 }
 
 // permitted returns the agents with which the caller may create a task, or the reason why there
@@ -129,14 +119,14 @@ func (a *admission) permitted(agents []*Agent) ([]*Agent, error) {
 	var mine []*Agent
 	var why error
 	for _, x := range agents {
-		if a.mayCreate(creation(x.Name, x)) {
+		if a.mayCreate(x.Name, x) {
 			mine = append(mine, x)
 		} else if a.engine.cfg.Policy.Sees(a.caller.Principal, x.Name) {
 			why = refused(a.need(), "")
 		}
 	}
 	if why != nil && len(mine) == 0 {
-		why = a.engine.denied(a.caller, a.need(), new(policy.Request))
+		why = a.engine.denied(a.caller, a.need(), "")
 	}
 	return mine, why
 }
@@ -155,12 +145,6 @@ func (e *Engine) Sees(p *auth.Principal, name task.Agent) bool {
 		return first != nil && e.cfg.Policy.Sees(p, first.Name)
 	}
 	return e.cfg.Policy.Sees(p, name)
-}
-
-// Hides reports whether the policy hides an agent of the given name from a caller that may use
-// unused names. The agent need not exist.
-func (e *Engine) Hides(p *auth.Principal, name task.Agent) bool {
-	return e.cfg.Policy.Hides(p, name)
 }
 
 // AgentsFor returns the agents that a caller may see, in the order of their registration.

@@ -295,12 +295,11 @@ func (x *exchange) agentThere() bool {
 	if x.route.agent == "" {
 		return true
 	}
-	e, name := x.front.cfg.Engine, task.Agent(x.route.agent)
-	a, ok := e.Agent(name)
+	a, ok := x.front.cfg.Engine.Agent(task.Agent(x.route.agent))
 	x.seen.agent = a.Name
 	// A caller without any permission for an agent of that name gets the same answer whether
-	// the agent exists or not. If denials hide the name, unused names are found missing, too.
-	return !e.Hides(x.caller.Principal, name) && (ok || !e.Sees(x.caller.Principal, name))
+	// the agent exists or not.
+	return ok || !x.front.cfg.Engine.Sees(x.caller.Principal, task.Agent(x.route.agent))
 }
 
 // deadlines bounds the time of the body, and of the interim answer to a caller that sends
