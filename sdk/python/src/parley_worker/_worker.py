@@ -28,9 +28,9 @@ MAX_WAITING = 1 << 20  # bytes of unconfirmed events; an agent that is further a
 
 
 async def end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancels tasks and waits for their end."""
-    for task in tasks:
-        task.cancel()
+    """Cancels tasks and waits for their end. Every 10 s it cancels again: asyncio.wait_for of Python 3.11 can lose a cancellation."""
+    while any([task.cancel() for task in tasks]):
+        await asyncio.wait(tasks, timeout=10)
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
