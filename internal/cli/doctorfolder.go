@@ -68,23 +68,14 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 	n, err := sqlitestore.Examine(ctx, filepath.Join(cfg.Data, server.StoreName), func(p sqlitestore.Problem) { store.problem(p.Text) })
 	log := part{name: "audit", advice: advice}
 	entries := server.ExamineAudit(ctx, cfg.Data, log.problem)
-	all := []doctor.Finding{}
-	switch {
-	case errors.Is(err, sqlitestore.ErrNoStore) && len(log.found) == 0:
-		return append(all, doctor.Finding{Level: doctor.Unknown, Subject: "store", Text: fmt.Sprintf("the folder %s has no data of a hub", quote(cfg.Data))}), err
-	case errors.Is(err, sqlitestore.ErrNoStore):
-		store.advice = databaseHint + advice
-	case unexamined(err):
-		all = append(all, unread("store", "run the command as the user of the hub, or on a copy of the folder", err))
-		err = errUnexamined
-	}
-	if err != errUnexamined {
-		if err != nil {
-			store.problem(err.Error())
+	if errors.Is(err, sqlitestore.ErrNoStore) {
+		if len(log.found) == 0 {
+			return []doctor.Finding{{Level: doctor.Unknown, Subject: "store", Text: fmt.Sprintf("the folder %s has no data of a hub", quote(cfg.Data))}}, err
 		}
-		err = nil
-		all = store.findings(fmt.Sprintf("%s with %s agree with their logs, after %s", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), counted(int(n.Commits), "commit")))
+		store.advice = databaseHint + advice
 	}
+	all, err := store.examined(err, "run the command as the user of the hub, or on a copy of the folder",
+		fmt.Sprintf("%s with %s agree with their logs, after %s", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), counted(int(n.Commits), "commit")))
 	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
 	parts := part{name: "parts", advice: advice}
 	whole, failed := blobstore.Examine(ctx, cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName)), parts.problem)
@@ -92,6 +83,18 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 		parts.problem(failed.Error())
 	}
 	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...), err
+}
+
+// examined returns the findings of a part after its examination has ended with err. If that is no
+// evidence of damage, they are one finding with a remedy, and the error is errUnexamined.
+func (p *part) examined(err error, remedy, good string) ([]doctor.Finding, error) {
+	if unexamined(err) {
+		return []doctor.Finding{unread(p.name, remedy, err)}, errUnexamined
+	}
+	if err != nil {
+		p.problem(err.Error())
+	}
+	return p.findings(good), nil
 }
 
 // unexamined reports whether an error is no evidence of damage: the data cannot be read at
@@ -131,17 +134,8 @@ const databaseAdvice = "restore a backup of the database, or import an export of
 func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding, error) {
 	store := part{name: "store", advice: databaseAdvice}
 	n, failed := pgstore.Examine(ctx, cfg.Store, store.problem)
-	var all []doctor.Finding
-	var err error
-	if unexamined(failed) {
-		all = append(all, unread("store", "start the database, or correct its address", failed))
-		err = errUnexamined
-	} else {
-		if failed != nil {
-			store.problem(failed.Error())
-		}
-		all = store.findings(fmt.Sprintf("%s with %s agree with their logs; %d large parts have their digests", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), n.Parts))
-	}
+	all, err := store.examined(failed, "start the database, or correct its address",
+		fmt.Sprintf("%s with %s agree with their logs; %d large parts have their digests", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), n.Parts))
 	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
 	entries := server.VerifyAudit(cfg.Data, log.problem)
 	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
