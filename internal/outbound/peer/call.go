@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -34,7 +35,9 @@ func (p *Peer) sending(op dialect.Operation, params []byte) (*ask, error) {
 		return nil, err
 	}
 	a := &ask{op: op, params: params}
-	a.job, a.task = jobOf(params)
+	if slices.ContainsFunc(p.endpoints, (*endpoint).takesJobs) {
+		a.job, a.task = jobOf(params)
+	}
 	return a, nil
 }
 

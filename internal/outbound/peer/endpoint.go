@@ -36,6 +36,9 @@ var httpBindings = map[a2a.TransportProtocol]bool{
 	a2a.TransportProtocolJSONRPC: true, a2a.TransportProtocolHTTPJSON: true, card.TaskSend: true,
 }
 
+// takesJobs reports whether the interface accepts nothing but RockBot's jobs.
+func (e *endpoint) takesJobs() bool { return e.iface.ProtocolBinding == card.TaskSend }
+
 // native returns the dialect of the interface according to the card, and whether it is
 // supported.
 func (e *endpoint) native() (dialect.Shape, bool) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/delegation"
@@ -232,7 +231,7 @@ func notAnAnswer(host string, page []byte) error {
 
 // errorIn returns the error of an answer, or nil.
 func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte) error {
-	if e.iface.ProtocolBinding == card.TaskSend {
+	if e.takesJobs() {
 		// Jobs have their own form of errors.
 		if job, err := dialect.ReadJobAnswer("", "", raw); err == nil && job.Code != "" {
 			return jobError(&job, resp.StatusCode)
@@ -271,7 +270,7 @@ func jobError(job *dialect.JobAnswer, status int) error {
 
 // result reads the result of a call from an answer without an error.
 func (e *endpoint) result(s dialect.Shape, a *ask, raw []byte) ([]byte, error) {
-	if e.iface.ProtocolBinding == card.TaskSend {
+	if e.takesJobs() {
 		job, err := dialect.ReadJobAnswer(a.job, a.task, raw)
 		if err != nil {
 			return nil, err

@@ -151,9 +151,7 @@ func (p *Peer) choose() error {
 			p.endpoints = append(p.endpoints, e)
 		}
 	}
-	proper := slices.DeleteFunc(slices.Clone(p.endpoints), func(e *endpoint) bool {
-		return e.iface.ProtocolBinding == card.TaskSend
-	})
+	proper := slices.DeleteFunc(slices.Clone(p.endpoints), (*endpoint).takesJobs)
 	if len(proper) > 0 && !p.opts.Jobs {
 		p.endpoints = proper
 	}
