@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// For every text, findings lie within it, its label cannot be closed, and the result of Redact
-// has no grave findings.
+// For every text, findings lie within it, its label cannot be closed, what is shown of it has no
+// needless characters, and the result of Redact has no grave findings.
 func FuzzQuote(f *testing.F) {
 	for _, file := range []string{"testdata/hostile.yaml", "testdata/harmless.yaml"} {
 		for _, s := range samples(f, file) {
@@ -15,6 +15,9 @@ func FuzzQuote(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, origin, text string) {
+		if once := shown(text); shown(once) != once {
+			t.Fatalf("%q is shown as %q, and that as %q", text, once, shown(once))
+		}
 		findings := Screen(text)
 		last := 0
 		for _, x := range findings {

@@ -22,20 +22,30 @@ func invisible(r rune) bool {
 	return r >= 0xe0000 && r <= 0xe0fff
 }
 
+const byteOrderMark = 0xfeff
+
 // useful reports whether an invisible r has a function between two characters: joiners and
-// direction marks in scripts that need them, parts of emoji and flags, and a byte order mark.
+// direction marks in scripts that need them, and parts of emoji and flags. Only visible
+// characters give it one: those stay, so that the result of shown has no needless characters.
 func useful(before, r, after rune) bool {
+	before, after = visible(before), visible(after)
 	switch r {
 	case 0x200c, 0x200d, 0x200e, 0x200f, 0x61c, 0x34f:
 		return before >= 0x250 || after >= 0x250
 	case 0xfe0e, 0xfe0f:
-		return before >= 0x80 && !invisible(before) || before >= '0' && before <= '9' || before == '#' || before == '*'
-	case 0xfeff:
-		return before == 0
+		return before >= 0x80 || before >= '0' && before <= '9' || before == '#' || before == '*'
 	case 0xad:
 		return unicode.IsLetter(before) && unicode.IsLetter(after)
 	}
-	return r >= 0xfe00 && r <= 0xfe0d && before >= 0x2000 && !invisible(before)
+	return r >= 0xfe00 && r <= 0xfe0d && before >= 0x2000
+}
+
+// visible returns r, or 0 for an invisible one.
+func visible(r rune) rune {
+	if invisible(r) {
+		return 0
+	}
+	return r
 }
 
 // hidden finds invisible characters, and decodes the text that they spell.
@@ -70,7 +80,7 @@ func (s *scanner) hidden() {
 // between their parts.
 func (s *scanner) joined() {
 	body := shown(s.source)
-	if body == s.source || !Grave(screen(body, 1)) {
+	if body == s.source || !Grave(scan(body, 0).findings) {
 		return
 	}
 	s.note(Finding{Rule: Hidden, Start: 0, End: len(s.source)})
@@ -84,7 +94,7 @@ func needless(text string, i int, before rune) bool {
 		return false
 	case r < ' ' || r == 0x7f:
 		return true
-	case !invisible(r), r >= 0xe0000 && r <= 0xe007f && tagged(text[:i]):
+	case !invisible(r), r >= 0xe0000 && r <= 0xe007f && tagged(text[:i]), r == byteOrderMark && i == 0:
 		return false
 	}
 	after, _ := utf8.DecodeRuneInString(text[i+size:])

@@ -69,10 +69,18 @@ func Screen(text string) []Finding {
 // maxDepth is the largest number of nested decodings.
 const maxDepth = 2
 
-// screen screens a text that was decoded depth times. Beyond maxDepth nothing is decoded, and no cue
-// is read.
+// screen screens a text that was decoded depth times.
 func screen(text string, depth int) []Finding {
-	s := scanner{depth: depth}
+	s := scan(text, depth)
+	if depth == 0 && !Grave(s.findings) {
+		s.joined()
+	}
+	return s.sorted()
+}
+
+// scan returns the screening of a text as it is. Beyond maxDepth nothing is decoded, and no cue is read.
+func scan(text string, depth int) *scanner {
+	s := &scanner{depth: depth}
 	if len(text) > MaxText {
 		s.note(Finding{Rule: Unread, Start: MaxText, End: len(text), Slight: true})
 		text = text[:MaxText]
@@ -88,10 +96,7 @@ func screen(text string, depth int) []Finding {
 	if depth <= maxDepth {
 		s.cues()
 	}
-	if depth == 0 && !Grave(s.findings) {
-		s.joined()
-	}
-	return s.sorted()
+	return s
 }
 
 // scanner is the screening of one text.
