@@ -29,7 +29,8 @@ var (
 	// returns it with task.ErrUnavailable from all writes if another hub has used the database
 	// since: it must be started again.
 	ErrInUse = errors.New("another hub uses the database")
-	// ErrRefused is returned by Open if the database refuses the user or has no such database.
+	// ErrRefused is returned by Open if the database refuses the user or a setting in the address, or has
+	// no such database.
 	ErrRefused = errors.New("database refuses the connection")
 )
 
@@ -38,7 +39,8 @@ var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
 // unavailable wraps err as an error of an unavailable store, unless it states why the database
 // cannot be used at all.
 func unavailable(err error) error {
-	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	if connecting {
 		err = connectError{err}
 	}
 	for _, final := range []error{ErrNewer, ErrForeign, ErrEncoding, ErrInUse, task.ErrUnavailable} {
@@ -58,11 +60,15 @@ func unavailable(err error) error {
 		return fmt.Errorf("%w: %w", task.ErrFull, err)
 	case pg.Code == "25006":
 		return fmt.Errorf("%w: %w", task.ErrReadOnly, err)
-	case strings.HasPrefix(pg.Code, "28"), pg.Code == "3D000", pg.Code == "42501":
+	case strings.HasPrefix(pg.Code, "28"), pg.Code == "3D000", pg.Code == "42501", connecting && wrongSetting(pg.Code):
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
 }
+
+// wrongSetting reports whether a database refuses a connection because it does not know a setting, or
+// its value is wrong.
+func wrongSetting(code string) bool { return code == "42704" || code == "22023" }
 
 // connectError is an error of a connection on one line. That of the driver has a line for each
 // attempt: with TLS and without it, at each address.

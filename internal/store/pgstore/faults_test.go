@@ -288,6 +288,23 @@ func TestPassword(t *testing.T) {
 	}
 }
 
+// A setting in the address that the database refuses does not get better with time.
+func TestRefusedSettings(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Shared(t)
+	for _, setting := range []string{"foo=bar", "work_mem=much"} {
+		address := fmt.Sprintf("postgres://parley@127.0.0.1:%d/postgres?sslmode=disable&%s", s.Port(), setting)
+		db, err := Open(t.Context(), address, Options{})
+		if err == nil {
+			_ = db.Close()
+		}
+		name, _, _ := strings.Cut(setting, "=")
+		if !errors.Is(err, ErrRefused) || errors.Is(err, task.ErrUnavailable) || !strings.Contains(err.Error(), name) {
+			t.Errorf("Open with %s: %v, want an error that wraps ErrRefused and names it", setting, err)
+		}
+	}
+}
+
 // Texts may contain any bytes, whatever the encoding of the database.
 func TestAnyBytes(t *testing.T) {
 	t.Parallel()
