@@ -24,6 +24,7 @@ func TestChangeAgents(t *testing.T) {
 	if page := ann.get("/console/agents").body; strings.Contains(page, `value="pause"`) || strings.Contains(page, "Add an agent") {
 		t.Error("the page of a caller has buttons for changes")
 	}
+	wants(t, boss.get("/console/none"), 404, "no page at this address", "/console/audit")
 	boss.get("/console/agents")
 	if a := boss.post("/console/agents", "agent", "echo", "verb", "pause"); a.code != 200 || !strings.Contains(a.body, "echo is paused") || !strings.Contains(a.body, `value="resume"`) {
 		t.Errorf("pause = %d %s", a.code, a.body)

@@ -232,5 +232,6 @@ func (p *page) origin() string {
 // missing answers for paths that do not exist.
 func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
 	p := h.pageOf(w, r)
+	_ = p.get("/api/v1/caller", &p.caller) // without a caller the page links to fewer others
 	p.say(http.StatusNotFound, "Nothing is here", "The console has no page at this address.")
 }
