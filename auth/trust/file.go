@@ -62,14 +62,17 @@ func parseEntry(row json.RawMessage) (Entry, error) {
 	if f.AgentID == nil || *f.AgentID == "" {
 		return Entry{}, fmt.Errorf("agentId is missing; the entry is left out")
 	}
-	e := Entry{Subject: Subject(*f.AgentID), Level: Observe, Skills: []string{}}
+	e := least(Subject(*f.AgentID))
+	if e.Subject == "" {
+		return e, fmt.Errorf("agentId %.80q has more than %d bytes; the entry is left out", *f.AgentID, maxSubject)
+	}
 	level, err := parseLevel(f.Level)
 	if err != nil {
 		return e, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Subject, err)
 	}
 	e.Level, e.Skills = level, skillsOf(f.ApprovedSkills)
 	if err := e.Check(); err != nil {
-		return Entry{Subject: clipSubject(e.Subject), Level: Observe, Skills: []string{}}, fmt.Errorf("agentId %.80q: %w; kept at observe", e.Subject, err)
+		return least(e.Subject), fmt.Errorf("agentId %.80q: %w; kept at observe", e.Subject, err)
 	}
 	e.FirstSeen, e.LastSeen = parseTime(f.FirstSeen), parseTime(f.LastInteraction)
 	_ = json.Unmarshal(f.InteractionCount, &e.Contacts) // an invalid count is 0
@@ -82,15 +85,15 @@ func leastOf(row json.RawMessage) Entry {
 	var f struct{ AgentID any }
 	_ = json.Unmarshal(row, &f)
 	subject, _ := f.AgentID.(string)
-	return Entry{Subject: clipSubject(Subject(subject)), Level: Observe, Skills: []string{}}
+	return least(Subject(subject))
 }
 
-// clipSubject returns subject, or an empty name if it is too long.
-func clipSubject(subject Subject) Subject {
+// least returns an entry at Observe without skills. Its Subject is empty if that is too long.
+func least(subject Subject) Entry {
 	if len(subject) > maxSubject {
-		return ""
+		subject = ""
 	}
-	return subject
+	return Entry{Subject: subject, Level: Observe, Skills: []string{}}
 }
 
 // parseLevel parses a level that is a name or a number; a missing one is Observe.

@@ -253,6 +253,7 @@ func TestParseFile(t *testing.T) {
 func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(`[{"agentId":"a","level":"act","approvedSkills":["x"]}]`))
 	f.Add([]byte(`[{"agentId":"a","level":1e300},{"agentid":5},null]`))
+	f.Add([]byte(`[{"agentId":"` + strings.Repeat("a", 600) + `","level":1e300}]`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		entries, _, err := trust.ParseFile(src)
 		seen := map[trust.Subject]bool{}
