@@ -22,12 +22,8 @@ const (
 )
 
 // contentType checks the media type of the body, without its parameters. A body without one is
-// refused, because browsers can send such requests across origins without a preflight. A compressed
-// body is refused, too.
+// refused, because browsers can send such requests across origins without a preflight.
 func (x *exchange) contentType(accepted ...string) error {
-	if coding := x.r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return apierror.New(apierror.ErrMediaType, "content encoding %q is not supported: send the body uncompressed", coding)
-	}
 	value := x.r.Header.Get("Content-Type")
 	media := value
 	if value != accepted[0] {
