@@ -195,6 +195,9 @@ type Limits struct {
 	MaxQueued int
 	// MaxWaiting is the maximum number of unread messages of one task; 100.
 	MaxWaiting int
+	// MaxOutput is the maximum number of bytes that an agent may add to a task in one run; 1 GiB.
+	// Beyond it, the task fails. Negative means unlimited.
+	MaxOutput int64
 	// Streams is the maximum number of open streams of all callers; 20,000. Negative means
 	// unlimited.
 	Streams int

@@ -349,6 +349,9 @@ type Engine struct {
 	MaxQueued int `yaml:"max_queued"`
 	// MaxWaiting is the largest number of unread messages of a task. The default is 100.
 	MaxWaiting int `yaml:"max_waiting"`
+	// MaxOutput is the largest number of bytes that an agent may add to a task in one run. The
+	// default is 1GiB.
+	MaxOutput Size `yaml:"max_output"`
 }
 
 // Delegation bounds the delegation of one caller's work from agent to agent, across this hub

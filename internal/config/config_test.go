@@ -122,7 +122,7 @@ func TestExample(t *testing.T) {
 			MaxWait: config.Duration(300 * time.Second), FirstEvent: config.Duration(time.Second), AgentSilence: -1,
 			CancelWait: config.Duration(10 * time.Second), DrainTimeout: config.Duration(10 * time.Second),
 			Retention: config.Duration(720 * time.Hour), IdleRetention: config.Duration(180 * time.Hour),
-			MaxRuns: 10000, MaxAway: 50000, MaxQueued: 100000, MaxWaiting: 100,
+			MaxRuns: 10000, MaxAway: 50000, MaxQueued: 100000, MaxWaiting: 100, MaxOutput: 2 << 30,
 		},
 		Delegation: config.Delegation{MaxHops: 8, MaxTasks: 1000, MaxTime: config.Duration(time.Hour)},
 		Safety:     config.Safety{WordsOfOthers: "redact"},

@@ -128,6 +128,9 @@ type Config struct {
 	Delegation delegation.Limits
 	// MaxWaiting limits the unread messages of one task. Zero means 100.
 	MaxWaiting int
+	// MaxOutput limits the bytes that an agent may add to a task in one run; beyond it the task
+	// fails. Zero means 1 GiB; negative means no limit.
+	MaxOutput int64
 }
 
 func (c Config) withDefaults() Config {
@@ -156,6 +159,9 @@ func (c Config) withDefaults() Config {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
+	}
+	if c.MaxOutput == 0 {
+		c.MaxOutput = 1 << 30
 	}
 	for _, n := range []struct {
 		field *int

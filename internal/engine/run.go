@@ -62,6 +62,8 @@ type run struct {
 	watch   watch
 	due     timer.Alarm // goes off at the deadline of the delegation context
 	spent   spending
+	// output is the number of bytes that the executor has yielded; only its goroutine uses it.
+	output int64
 	// round is the number of the run's next question.
 	round int
 	// asked is closed once a message waits; nil unless the executor has called MessageWaiting.
@@ -224,6 +226,9 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 		r.assignToLast()
 	}
 	for i := range entries {
+		if r.exceeds(&entries[i]) {
+			return false
+		}
 		if i == len(entries)-1 {
 			r.assignToNext()
 		}

@@ -27,6 +27,21 @@ func (r *run) failed(err error) {
 	r.status(task.Failed, fmt.Sprintf("agent %q failed (reference %s)", r.agent.Name, reference))
 }
 
+// exceeds counts an entry that the executor has yielded. It reports whether the run has yielded more
+// than Config.MaxOutput; then the task has failed.
+func (r *run) exceeds(en *task.Entry) bool {
+	limit := r.engine.cfg.MaxOutput
+	r.output += int64(size(en))
+	if limit < 0 || r.output <= limit {
+		return false
+	}
+	cause := fmt.Errorf("agent %q sent more than %d bytes in one run", r.agent.Name, limit)
+	r.engine.cfg.Logger.WarnContext(r.scope, "agent sent too much", "agent", r.agent.Name, "task", r.live.ref.id, "bytes", limit)
+	r.status(task.Failed, cause.Error())
+	r.stop(cause)
+	return true
+}
+
 // failedWith ends the run with an error of the executor. The message of an a2a.Error is meant
 // for callers and passed on.
 func (r *run) failedWith(err error, first bool) {

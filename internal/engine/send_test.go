@@ -369,6 +369,47 @@ func TestSilentAgentFails(t *testing.T) {
 	})
 }
 
+// TestEndlessOutput: an agent that never ends fails its task, and its context ends. A second run of the
+// task may yield as much again.
+func TestEndlessOutput(t *testing.T) {
+	t.Parallel()
+	const limit = 64 << 10
+	stopped := make(chan error, 1)
+	b := start(t, engine.Config{MaxOutput: limit}, &executor{
+		run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			some := strings.Repeat("x", 1<<10)
+			if ec.Message.Parts[0].Text() != "for ever" {
+				for range limit / 2 >> 10 {
+					yield(chunk(ec, some, true), nil)
+				}
+				yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
+				return
+			}
+			for yield(chunk(ec, some, true), nil) {
+			}
+			stopped <- context.Cause(ctx)
+		},
+	})
+	got := b.send(text("a little"))
+	if got.Head.State != task.InputRequired {
+		t.Fatalf("task = %v %q, want INPUT_REQUIRED", got.Head.State, statusText(t, got))
+	}
+	got = b.send(reply(got.Head.ID, "for ever"))
+	if want := "sent more than 65536 bytes"; got.Head.State != task.Failed || !strings.Contains(statusText(t, got), want) {
+		t.Errorf("task = %v %q, want FAILED: %s", got.Head.State, statusText(t, got), want)
+	}
+	if cause := <-stopped; !strings.Contains(cause.Error(), "sent more than") {
+		t.Errorf("cause = %v, want the limit", cause)
+	}
+	size := 0
+	for _, p := range sdkTask(t, got).Artifacts[0].Parts {
+		size += len(p.Text())
+	}
+	if size < limit || size > limit+limit/2 {
+		t.Errorf("the artifact has %d bytes, want those of both runs: more than %d, at most %d", size, limit, limit+limit/2)
+	}
+}
+
 func TestCallReachesTheExecutor(t *testing.T) {
 	t.Parallel()
 	var got agent.Call

@@ -145,6 +145,7 @@ type Limits struct {
 	MaxAway           int
 	MaxQueued         int
 	MaxWaiting        int
+	MaxOutput         int64
 	Streams           int
 	BodyTime          time.Duration
 	WriteTime         time.Duration
@@ -161,7 +162,7 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, ShareTrees: s.ShareTrees, Bearers: s.Bearers,
 		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,
 		DrainTimeout: l.DrainTimeout, Retention: l.Retention, IdleRetention: l.IdleRetention,
-		MaxRuns: l.MaxRuns, MaxAway: l.MaxAway, MaxQueued: l.MaxQueued, MaxWaiting: l.MaxWaiting,
+		MaxRuns: l.MaxRuns, MaxAway: l.MaxAway, MaxQueued: l.MaxQueued, MaxWaiting: l.MaxWaiting, MaxOutput: l.MaxOutput,
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
 		Memory:     &membudget.Budget{Max: l.Memory},
 		Rates:      ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: l.BytesPerSecond},

@@ -33,7 +33,7 @@ func limits(c *config.Config) hub.Limits {
 		MaxWait: duration(e.MaxWait), FirstEvent: duration(e.FirstEvent), AgentSilence: duration(e.AgentSilence),
 		CancelWait: duration(e.CancelWait), DrainTimeout: duration(e.DrainTimeout),
 		Retention: duration(e.Retention), IdleRetention: duration(e.IdleRetention),
-		MaxRuns: e.MaxRuns, MaxAway: e.MaxAway, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting,
+		MaxRuns: e.MaxRuns, MaxAway: e.MaxAway, MaxQueued: e.MaxQueued, MaxWaiting: e.MaxWaiting, MaxOutput: int64(e.MaxOutput),
 		Hops: d.MaxHops, Delegations: d.MaxTasks, DelegationTime: duration(d.MaxTime),
 	}
 }
