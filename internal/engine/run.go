@@ -70,14 +70,14 @@ type run struct {
 	// notified is set once it is closed. live.mu guards both.
 	asked    chan struct{}
 	notified bool
-	// drains is set while the executor waits for the drain of the engine (UntilDrain). left is
-	// set if the run has ended because of the drain.
-	drains  atomic.Bool
-	drained bool
-	// lost is set once another hub may have the task: the claim stays stored.
-	lost atomic.Bool
 	// resting is set if the executor has ended with agent.ErrResting.
 	resting bool
+	// drains is set while the executor waits for the drain of the engine (UntilDrain). drained is
+	// set if the run has ended because of the drain.
+	drained bool
+	drains  atomic.Bool
+	// lost is set once another hub may have the task: the claim stays stored.
+	lost atomic.Bool
 	// begun is called at the first Flush of the executor, and at the end of the run; it may be
 	// nil.
 	begun func()
