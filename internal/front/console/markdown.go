@@ -158,7 +158,7 @@ func (w *markdownWriter) code(lines []string) int {
 func (w *markdownWriter) quote(lines []string, depth int) int {
 	var inner []string
 	for _, s := range lines {
-		line := strings.TrimLeft(s, " \t")
+		line := strings.TrimLeftFunc(s, unicode.IsSpace) // as block does
 		if !strings.HasPrefix(line, ">") {
 			break
 		}

@@ -29,6 +29,7 @@ func TestMarkdown(t *testing.T) {
 		{"a list by tabs", "* a\n\t* b", "<ul><li>a<ul><li>b</li></ul></li></ul>"},
 		{"a list with code", "- a\n  ```\n  x\n  ```\n- b", "<ul><li>a<pre>x</pre></li><li>b</li></ul>"},
 		{"a quote", "> a\n> > b\nc", "<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote><p>c</p>"},
+		{"a quote after other spaces", "\v > a\n\u00a0> b", "<blockquote><p>a\nb</p></blockquote>"},
 		{"a rule", "a\n\n---\n* * *", "<p>a</p><hr><hr>"},
 		{"a table", "| a | b |\n|---|:-:|\n| 1 | **2** |\nend", `<div class="scroll"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td><strong>2</strong></td></tr></tbody></table></div><p>end</p>`},
 		{"links", "[a *b*](https://x.example \"t\") [https://y.example](https://y.example) <https://z.example>", "<p>a <em>b</em> <code>https://x.example</code> <code>https://y.example</code> <code>https://z.example</code></p>"},
@@ -72,6 +73,7 @@ func checkContent(t *testing.T, in, out string) {
 func FuzzMarkdown(f *testing.F) {
 	for _, s := range hostiletest.Texts {
 		f.Add(s)
+		f.Add("\v> " + s + "\n\f- " + s + "\n\u00a0```\n" + s + "\n\u2028# " + s + "\n\u0085---\n\v| " + s + "\n\v|-|")
 		f.Add("- > **" + s + "**\n\n| " + s + " |\n|--|\n| `" + s + "` |\n[x](" + s + ")")
 	}
 	f.Fuzz(func(t *testing.T, s string) {
