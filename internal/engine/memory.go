@@ -24,7 +24,7 @@ const (
 	// budget.
 	largeLog = 1 << 20
 	// foldNeed is the memory that is acquired before the size of a large answer is known. A log that
-	// needs more is read by itself.
+	// needs more is read again by itself, if the budget has room for two.
 	foldNeed = 48 << 20
 )
 
@@ -70,7 +70,11 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 	if !errors.Is(err, errLargeLog) {
 		return small, err
 	}
-	large, err := e.foldLarge(ctx, h, foldNeed/answerFactor)
+	most := foldNeed / answerFactor
+	if e.memory.Stats().Max < 2*foldNeed {
+		most = math.MaxInt // there is no memory for two at a time
+	}
+	large, err := e.foldLarge(ctx, h, most)
 	if errors.Is(err, errLargeLog) {
 		large, err = e.foldHuge(ctx, h)
 	}

@@ -171,6 +171,7 @@ type slowLog struct {
 	task.Store
 	behind  atomic.Int64 // zero for none
 	waiting chan chan struct{}
+	entries atomic.Int64 // that were read
 }
 
 func (s *slowLog) Read(ctx context.Context, key task.Key, after int64) ([]task.Entry, error) {
@@ -179,7 +180,30 @@ func (s *slowLog) Read(ctx context.Context, key task.Key, after int64) ([]task.E
 		s.waiting <- proceed
 		<-proceed
 	}
-	return s.Store.Read(ctx, key, after)
+	page, err := s.Store.Read(ctx, key, after)
+	s.entries.Add(int64(len(page)))
+	return page, err
+}
+
+// A hub with little memory reads a huge log once, after the first page: what it has read for nothing is
+// memory as well.
+func TestHugeLogsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	texts := make([]string, 40)
+	for i := range texts {
+		texts[i] = strings.Repeat("x", 1<<20)
+	}
+	s := &slowLog{Store: new(memstore.Store)}
+	h := start(t, engine.Config{Memory: &membudget.Budget{Max: 32 << 20}, Store: s}, words(texts...))
+	sent := h.send(text("go"))
+	sent.Release()
+	s.entries.Store(0)
+	if got := h.get(sent.Head.ID); got.Size < 40<<20 {
+		t.Errorf("the answer has %d bytes, want 40 MiB", got.Size)
+	}
+	if n, all := s.entries.Load(), sent.Head.Version; n > all+all/2 {
+		t.Errorf("%d entries were read of a log of %d", n, all)
+	}
 }
 
 // The size of a log is known once it was read, so that one huge log is read at a time. The next one waits
