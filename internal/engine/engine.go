@@ -70,7 +70,7 @@ type Engine struct {
 	storing sync.Mutex
 	// folding has a place for each log that is read while its size is not known.
 	folding chan struct{}
-	// foldingHuge is held while a log above foldNeed is read; its capacity is 1.
+	// foldingHuge is held while a log above hugeLog is read again; its capacity is 1.
 	foldingHuge chan struct{}
 	// advised holds the media types that the log has noted, by agent.
 	advised  advised

@@ -23,9 +23,12 @@ const (
 	// largeLog is the size in bytes above which the answer with a task needs memory from the
 	// budget.
 	largeLog = 1 << 20
-	// foldNeed is the memory that is acquired before the size of a large answer is known. A log that
-	// needs more is read again by itself, if the budget has room for two.
+	// foldNeed is the memory that is acquired before the size of a large answer is known.
 	foldNeed = 48 << 20
+	// hugeLog is the size in bytes above which a log is read again by itself, if the budget has room
+	// for two. The memory of the first reading is lost, so it is above that of a task with the largest
+	// message by default and its echo.
+	hugeLog = 32 << 20
 )
 
 // acquire acquires the memory that the run of a large message needs, and waits for it. It
@@ -70,7 +73,7 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 	if !errors.Is(err, errLargeLog) {
 		return small, err
 	}
-	most := foldNeed / answerFactor
+	most := hugeLog
 	if e.memory.Stats().Max < 2*foldNeed {
 		most = math.MaxInt // there is no memory for two at a time
 	}
@@ -101,7 +104,7 @@ func (e *Engine) foldLarge(ctx context.Context, h *task.Head, most int) (folded,
 	return large, nil
 }
 
-// foldHuge folds a log that needs more than foldNeed. It folds one at a time: the next one waits for the
+// foldHuge folds a log above hugeLog. It folds one at a time: the next one waits for the
 // memory that the first one is known to need.
 func (e *Engine) foldHuge(ctx context.Context, h *task.Head) (folded, error) {
 	select {
