@@ -104,9 +104,13 @@ func (c *cancellation) task(ctx context.Context) (a2a.TaskID, error) {
 	}
 }
 
+// mostRefusals is how often a peer is asked to cancel a task that it calls open and not cancelable. Awaken
+// answers so for the moment between the claim of a task and the start of its run.
+const mostRefusals = 3
+
 // cancel retries until the peer has answered, and then until the task has ended.
 func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, error) {
-	asked := false
+	asked, refusals := false, 0
 	for tries := 1; ; tries++ {
 		ev, err := c.ask(ctx, id, asked)
 		switch {
@@ -119,7 +123,9 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 			if ev, other := c.ask(ctx, id, true); other == nil && ev.State.Terminal() {
 				return ev, nil
 			}
-			return nil, a2a.ErrTaskNotCancelable
+			if refusals++; refusals == mostRefusals {
+				return nil, a2a.ErrTaskNotCancelable
+			}
 		case taskUnknown(err):
 			return nil, err
 		case refused(err), withoutIdentity(err):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -203,6 +204,36 @@ func TestCancelIsRefused(t *testing.T) {
 	p.hub.wait(id, task.Completed)
 	if got := strings.Join(p.hub.chunks(id), ""); got != "one two three" {
 		t.Errorf("the answer is %q", got)
+	}
+}
+
+// hesitant refuses the first request to cancel a task, as Awaken does before its run has started.
+type hesitant struct {
+	agent.Func
+	asked atomic.Bool
+}
+
+func (h *hesitant) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		if !h.asked.Swap(true) {
+			yield(nil, a2a.ErrTaskNotCancelable)
+			return
+		}
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+	}
+}
+
+func TestCancelIsRepeated(t *testing.T) {
+	t.Parallel()
+	turn := make(chan struct{}, 1)
+	p := startPair(t, &hesitant{Func: counting(turn)}, nil)
+	id := p.hub.send(now(newSend("one two three"))).Head.ID
+	p.hub.wait(id, task.Working)
+	if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	if here, there := p.hub.get(id), p.peer.only(); here.Head.State != task.Canceled || there.Head.State != task.Canceled {
+		t.Errorf("the task is %s here, and %s there", describe(here), describe(there))
 	}
 }
 
