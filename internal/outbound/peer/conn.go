@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -51,6 +52,15 @@ func resuming(ctx context.Context, after string) context.Context {
 	return context.WithValue(ctx, afterKey{}, after)
 }
 
+// results returns the answers to a call. A single answer comes once its call has ended, because a peer may
+// confirm extensions at the end.
+func results(ctx context.Context, c transport.Conn, o dialect.Operation, params []byte) iter.Seq2[[]byte, error] {
+	if o.Streaming() {
+		return c.Stream(ctx, o.String(), params)
+	}
+	return func(yield func([]byte, error) bool) { yield(c.Call(ctx, o.String(), params)) }
+}
+
 // openConn opens a stream over a binding that is not HTTP.
 func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
 	conn, err := e.connect(ctx)
@@ -62,7 +72,7 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 	}
 	o := &e.peer.opts
 	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle))
-	next, stop := iter.Pull2(conn.Stream(resuming(reporting(ctx, a), a.after), a.op.String(), e.message(s, a)))
+	next, stop := iter.Pull2(results(resuming(reporting(ctx, a), a.after), conn, a.op, e.message(s, a)))
 	return primed(&frames{
 		stop: func() { stop(); dog.stop() },
 		next: func() (dialect.Frame, string, error) {
