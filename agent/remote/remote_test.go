@@ -171,6 +171,17 @@ func TestMessageIsAnAnswer(t *testing.T) {
 	}
 }
 
+// cancel cancels a task of the hub, which must then be canceled at both.
+func (p *pair) cancel(t *testing.T, id a2a.TaskID) {
+	t.Helper()
+	if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
+		t.Fatal(err)
+	}
+	if here, there := p.hub.get(id), p.peer.only(); here.Head.State != task.Canceled || there.Head.State != task.Canceled {
+		t.Errorf("the task is %s here, and %s there", describe(here), describe(there))
+	}
+}
+
 func TestCancelReachesThePeer(t *testing.T) {
 	t.Parallel()
 	for _, streaming := range []bool{true, false} {
@@ -179,12 +190,7 @@ func TestCancelReachesThePeer(t *testing.T) {
 		p := startPair(t, counting(turn), quick(!streaming))
 		id := p.hub.send(now(newSend("one two three"))).Head.ID
 		p.hub.wait(id, task.Working)
-		if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
-			t.Fatal(err)
-		}
-		if here, there := p.hub.get(id), p.peer.only(); here.Head.State != task.Canceled || there.Head.State != task.Canceled {
-			t.Errorf("the task is %s here, and %s there", describe(here), describe(there))
-		}
+		p.cancel(t, id)
 	}
 }
 
@@ -229,12 +235,7 @@ func TestCancelIsRepeated(t *testing.T) {
 	p := startPair(t, &hesitant{Func: counting(turn)}, nil)
 	id := p.hub.send(now(newSend("one two three"))).Head.ID
 	p.hub.wait(id, task.Working)
-	if _, err := p.hub.Cancel(t.Context(), alice, &op.Cancel{ID: id}); err != nil {
-		t.Fatal(err)
-	}
-	if here, there := p.hub.get(id), p.peer.only(); here.Head.State != task.Canceled || there.Head.State != task.Canceled {
-		t.Errorf("the task is %s here, and %s there", describe(here), describe(there))
-	}
+	p.cancel(t, id)
 }
 
 // forgetful is a proxy for a peer that forgets a task when it is asked to cancel it. It answers

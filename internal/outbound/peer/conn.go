@@ -8,7 +8,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -52,13 +51,16 @@ func resuming(ctx context.Context, after string) context.Context {
 	return context.WithValue(ctx, afterKey{}, after)
 }
 
-// results returns the answers to a call. A single answer comes once its call has ended, because a peer may
-// confirm extensions at the end.
-func results(ctx context.Context, c transport.Conn, o dialect.Operation, params []byte) iter.Seq2[[]byte, error] {
-	if o.Streaming() {
-		return c.Stream(ctx, o.String(), params)
+// singleConn makes a call with one answer over a binding that is not HTTP. It is no stream, because a peer
+// may confirm extensions at the end of the call.
+func (e *endpoint) singleConn(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
+	ctx, dog := watch(ctx, limit(e.peer.opts.Idle, DefaultIdle))
+	defer dog.stop()
+	v1, err := e.callConn(ctx, s, a)
+	if err != nil {
+		return nil, err
 	}
-	return func(yield func([]byte, error) bool) { yield(c.Call(ctx, o.String(), params)) }
+	return single(v1), nil
 }
 
 // openConn opens a stream over a binding that is not HTTP.
@@ -72,7 +74,7 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 	}
 	o := &e.peer.opts
 	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle))
-	next, stop := iter.Pull2(results(resuming(reporting(ctx, a), a.after), conn, a.op, e.message(s, a)))
+	next, stop := iter.Pull2(conn.Stream(resuming(reporting(ctx, a), a.after), a.op.String(), e.message(s, a)))
 	return primed(&frames{
 		stop: func() { stop(); dog.stop() },
 		next: func() (dialect.Frame, string, error) {

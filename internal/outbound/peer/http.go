@@ -318,8 +318,11 @@ type frames struct {
 
 // open opens a stream and reads its first frame, so that an error in its place is detected.
 func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, error) {
-	if e.base == nil {
+	switch {
+	case e.base == nil && a.op.Streaming():
 		return e.openConn(ctx, s, a)
+	case e.base == nil:
+		return e.singleConn(ctx, s, a)
 	}
 	o := &e.peer.opts
 	ctx, dog := watch(ctx, limit(o.Idle, DefaultIdle))
