@@ -70,7 +70,8 @@ type Document struct {
 // Hit is a document found by a search.
 type Hit struct {
 	ID, Kind, Name, Summary string
-	// Score is the relevance from 0 to 1, relative to the best hit.
+	// Score is the relevance from 0 to 1. The best hit has the share of the query that its document
+	// covers, rare words counting more than common ones; the others are relative to it.
 	Score float64
 	// Skills are the ids of the matching skills, best first, at most three.
 	Skills []string
@@ -286,9 +287,11 @@ func (bg *bag) count(text string, weight float64) {
 	bg.weights[text] += weight
 }
 
-// wanted is a word of a query, or a pair if second is not empty, with its weight.
+// wanted is a word of a query, or a pair if second is not empty, with its weight. For a word that
+// only resembles one of the query, likeOf is that one.
 type wanted struct {
 	text, second string
+	likeOf       string
 	weight       float64
 }
 
@@ -297,26 +300,26 @@ func (x *Index) want(query string) []wanted {
 	stems := queryStems(query)
 	var all []wanted
 	at := make(map[[2]string]int)
-	add := func(text, second string, weight float64) {
-		if i, ok := at[[2]string{text, second}]; ok {
-			all[i].weight = max(all[i].weight, weight)
+	add := func(w wanted) {
+		if i, ok := at[[2]string{w.text, w.second}]; ok {
+			all[i].weight = max(all[i].weight, w.weight)
 			return
 		}
-		at[[2]string{text, second}] = len(all)
-		all = append(all, wanted{text, second, weight})
+		at[[2]string{w.text, w.second}] = len(all)
+		all = append(all, w)
 	}
 	last := ""
 	for _, w := range stems {
 		if w != "" {
-			add(w, "", 1)
+			add(wanted{text: w, weight: 1})
 			if last != "" {
-				add(last, w, phraseBonus)
+				add(wanted{text: last, second: w, weight: phraseBonus})
 			}
 		}
 		last = w
 	}
 	for _, w := range compounds(query) {
-		add(w, "", 1)
+		add(wanted{text: w, weight: 1})
 		stems = append(stems, w)
 	}
 	for _, w := range stems {
@@ -324,10 +327,10 @@ func (x *Index) want(query string) []wanted {
 			continue
 		}
 		for _, like := range alike[w] {
-			add(like, "", likeWeight)
+			add(wanted{text: like, likeOf: w, weight: likeWeight})
 		}
 		for _, longer := range x.continued(w) {
-			add(longer, "", prefixWeight)
+			add(wanted{text: longer, likeOf: w, weight: prefixWeight})
 		}
 	}
 	return all
@@ -370,11 +373,16 @@ func (x *Index) SearchIn(query string, limit int, in Corpus) []Hit {
 	terms := x.want(query)
 	best := x.best(x.scores(terms, in), limit)
 	hits := make([]Hit, 0, len(best))
-	for _, r := range best {
+	covered := 0.0
+	for i, r := range best {
+		if i == 0 {
+			covered = x.coverage(r.slot, terms, in)
+		}
 		score := r.score / best[0].score
 		if score < leastScore {
 			break
 		}
+		score *= covered
 		d := x.slots[r.slot].doc
 		hits = append(hits, Hit{
 			ID: d.ID, Kind: d.Kind, Name: d.Name, Summary: d.Summary,
@@ -401,13 +409,45 @@ func (x *Index) scores(terms []wanted, corpus Corpus) []float64 {
 				continue
 			}
 		}
-		idf := math.Log(1 + (n-having+0.5)/(having+0.5))
+		idf := rarity(n, having)
 		for _, p := range in {
 			tf := float64(p.weight)
 			scores[p.slot] += w.weight * idf * tf * (k1 + 1) / (tf + k1*(1-b+b*x.slots[p.slot].length/average))
 		}
 	}
 	return scores
+}
+
+// rarity is the inverse document frequency of a word that some of n documents contain.
+func rarity(n, having float64) float64 { return math.Log(1 + (n-having+0.5)/(having+0.5)) }
+
+// coverage returns the share of the words of a query that a document contains, from 0 to 1. A word
+// counts by its rarity in the corpus, and in part if the document only has one that resembles it.
+func (x *Index) coverage(slot int, terms []wanted, corpus Corpus) float64 {
+	n := float64(max(corpus.Size, len(x.byID)))
+	found := make(map[string]float64) // by word of the query
+	for _, w := range terms {
+		if w.second == "" && slices.Contains(x.slots[slot].terms, w.text) {
+			word := cmp.Or(w.likeOf, w.text)
+			found[word] = max(found[word], w.weight)
+		}
+	}
+	sum, all := 0.0, 0.0
+	for _, w := range terms {
+		if w.second != "" || w.likeOf != "" {
+			continue
+		}
+		having := float64(len(x.having(&w)))
+		if corpus.Counts != nil {
+			having = min(float64(corpus.Counts[w.text]), n)
+		}
+		sum += rarity(n, having) * found[w.text]
+		all += rarity(n, having)
+	}
+	if all == 0 {
+		return 0
+	}
+	return sum / all
 }
 
 // having returns the current documents that contain a word or pair.

@@ -95,6 +95,25 @@ func TestRanking(t *testing.T) {
 	}
 }
 
+// The score of the best hit says how much of the query it covers.
+func TestScoreIsCoverage(t *testing.T) {
+	t.Parallel()
+	x := New()
+	x.Put(doc("report", "", Skill{ID: "report", Description: "Writes a report in steps, and finds its words.", Tags: []string{"paper"}}))
+	x.Put(doc("weather", "Tells the weather."))
+	for query, within := range map[string][2]float64{
+		"write a report":                   {1, 1},
+		"reporting":                        {1, 1},
+		"find papers on batteries":         {0.2, 0.7},
+		"papers about cheap new batteries": {0.05, 0.3},
+	} {
+		hits := x.Search(query, 1)
+		if len(hits) != 1 || hits[0].ID != "report" || hits[0].Score < within[0] || hits[0].Score > within[1] {
+			t.Errorf("%q: %+v, want report with a score within %v", query, hits, within)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	x := New()
