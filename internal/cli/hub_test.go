@@ -255,10 +255,15 @@ func post(ts *testscript.TestScript, neg bool, args []string) {
 
 // fetch reads a path of the hub into a file: fetch PATH FILE.
 func fetch(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: fetch PATH FILE")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: fetch PATH FILE [KEY]")
 	}
-	resp, err := http.Get(ts.Getenv("PARLEY_URL") + args[0])
+	r, err := http.NewRequest(http.MethodGet, ts.Getenv("PARLEY_URL")+args[0], nil)
+	ts.Check(err)
+	if len(args) == 3 {
+		r.Header.Set("X-Api-Key", args[2])
+	}
+	resp, err := http.DefaultClient.Do(r)
 	ts.Check(err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)

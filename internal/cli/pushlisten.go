@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ func (c *pushListenCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(o.Stderr, c.welcome(l.Addr().(*net.TCPAddr)))
+	fmt.Fprint(o.Stderr, c.welcome(l.Addr().(*net.TCPAddr), o))
 	return c.serve(in.soft, l, rc, o)
 }
 
@@ -84,37 +85,53 @@ func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Rece
 	return t.err
 }
 
-// welcome returns a text that shows how to register this webhook.
-func (c *pushListenCmd) welcome(addr *net.TCPAddr) string {
+// welcome returns a text that shows how to register this webhook. Its requests work as they are
+// printed, in a shell with the same environment; secrets of the environment stay variables.
+func (c *pushListenCmd) welcome(addr *net.TCPAddr, o *OS) string {
+	env := func(name string) string {
+		if o.LookupEnv == nil {
+			return ""
+		}
+		value, _ := o.LookupEnv(name)
+		return value
+	}
+	// inShell returns text as JSON within single quotes, or the variable that it is from.
+	inShell := func(text, variable, expansion string) string {
+		if whole := env(variable); whole != "" && strings.HasSuffix(whole, text) {
+			return `"'"` + expansion + `"'"`
+		}
+		encoded, _ := json.Marshal(text)
+		return strings.ReplaceAll(string(encoded), "'", `'\''`)
+	}
 	at := server.Reachable(addr)
 	config := fmt.Sprintf(`{"url":"http://%s/"`, at)
-	var hidden []string
 	if c.Token != "" {
-		config += `,"token":"TOKEN"`
-		hidden = append(hidden, "TOKEN by the token")
+		config += `,"token":` + inShell(c.Token, "PARLEY_PUSH_TOKEN", "$PARLEY_PUSH_TOKEN")
 	}
-	if scheme, _, _ := strings.Cut(c.Authorization, " "); scheme != "" {
-		config += fmt.Sprintf(`,"authentication":{"scheme":%q,"credentials":"CREDENTIALS"}`, scheme)
-		hidden = append(hidden, "CREDENTIALS by the credentials")
+	if scheme, credentials, _ := strings.Cut(c.Authorization, " "); scheme != "" {
+		config += fmt.Sprintf(`,"authentication":{"scheme":%q,"credentials":%s}`, scheme,
+			inShell(credentials, "PARLEY_PUSH_AUTHORIZATION", "${PARLEY_PUSH_AUTHORIZATION#* }"))
 	}
 	config += "}"
+	headers := `-H 'A2A-Version: 1.0' -H 'Content-Type: application/json'`
+	if env("PARLEY_API_KEY") != "" {
+		headers += ` -H "X-Api-Key: $PARLEY_API_KEY"`
+	}
+	hub := quote(strings.TrimSuffix(cmp.Or(env("PARLEY_URL"), defaultURL), "/"))
 	var b strings.Builder
 	fmt.Fprintf(&b, "Listening on http://%s/ for notifications.\n", at)
 	if c.Token == "" && c.Authorization == "" && len(c.Secret) == 0 {
 		b.WriteString("Every sender that reaches this address is believed; --token, --authorization or --secret change that.\n")
 	}
 	fmt.Fprintf(&b, "A hub calls it if parley.yaml says \"push: {allow: [%q]}\", or after: parley serve --push-allow %s\n", at, at)
-	if len(hidden) > 0 { // the terminal may be recorded
-		fmt.Fprintf(&b, "In these requests, replace %s.\n", strings.Join(hidden, " and "))
-	}
 	fmt.Fprintf(&b, `Try:
-  curl %s/v1/a2a/message:send -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+  curl %s/v1/a2a/message:send %s \
     -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"hello"}]},
          "configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}'
 Or, for a task that is there already:
-  curl %s/v1/a2a/tasks/TASK/pushNotificationConfigs -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \
+  curl %s/v1/a2a/tasks/TASK/pushNotificationConfigs %s \
     -d '%s'
-`, defaultURL, config, defaultURL, config)
+`, hub, headers, config, hub, headers, config)
 	return b.String()
 }
 

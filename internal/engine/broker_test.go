@@ -14,9 +14,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -83,6 +85,40 @@ func TestObserver(t *testing.T) {
 	if second := got[1]; second.Agent != "main" || second.Skill != "" || second.State != task.Completed || len(second.Bodies) != 0 {
 		t.Errorf("outcome = %+v", second)
 	}
+}
+
+// The time of a task is that of its agent, not that of the people it waits for; also if the hub is
+// restarted meanwhile. An operator's end is not the agent's.
+func TestOutcomesAreTheAgents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := new(observer)
+		asks := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			time.Sleep(time.Second)
+			if agent.Text(ec.Message) == "ask" {
+				yield(status(ec, a2a.TaskStateInputRequired, "?"), nil)
+				return
+			}
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}}
+		cfg := engine.Config{Store: new(memstore.Store), Observer: engine.ObserverFuncs{OnEnded: o.Ended}, Interest: engine.Interest{Ends: true}}
+		b := start(t, cfg, asks)
+		asked, failed := b.send(text("ask")).Head.ID, b.send(text("ask")).Head
+		time.Sleep(time.Hour)
+		b.send(reply(asked, "go on"))
+		if _, err := b.Fail(t.Context(), failed.Owner, failed.ID, "no longer needed"); err != nil {
+			t.Fatal(err)
+		}
+		late := b.send(text("ask")).Head.ID
+		b.stop()
+		time.Sleep(time.Hour)
+		b = start(t, cfg, asks)
+		b.send(reply(late, "go on"))
+		got := o.take()
+		if len(got) != 3 || got[0].Took != 2*time.Second || got[0].ByHub || !got[1].ByHub || got[2].Took != 2*time.Second || got[2].ByHub {
+			t.Errorf("outcomes %+v, want two of 2 s, and one by the hub between them", got)
+		}
+	})
 }
 
 // gate admits one message for each skill.

@@ -77,6 +77,8 @@ type live struct {
 	skill       string
 	wanted      [][]byte
 	wantedBytes int
+	// waited is the time since loadedAt in which the task waited for a person.
+	waited waited
 	// loadedAt is the version at which the task was loaded; zero for one that was created in
 	// this process. ran is set once a message was run since.
 	loadedAt int64
@@ -366,6 +368,9 @@ func (e *Engine) load(ctx context.Context, l *live) (read bool, err error) {
 	l.mu.Lock()
 	l.head, l.inbox, l.contextID, l.loaded = h, inbox, h.ContextID, true
 	l.loadedAt = h.Version
+	if h.State.Interrupted() {
+		l.waited.since = h.StatusAt
+	}
 	l.mu.Unlock()
 	if e.cfg.Peers != nil && e.live.keyed.add(h.Key, l, hints) {
 		err = e.reload(l)

@@ -131,7 +131,11 @@ type Outcome struct {
 	// Skill is the last skill that a message of the task has asked for; it may be empty.
 	Skill string
 	State task.State
-	// Took is the time from the creation of the task to its end.
+	// ByHub is set if not the agent has ended the task but the hub itself, or a person: an operator
+	// failed it, its run was interrupted, or nobody answered its question.
+	ByHub bool
+	// Took is the time from the creation of the task to its end, without the time in which the
+	// task waited for a person or its caller (INPUT_REQUIRED and AUTH_REQUIRED).
 	Took time.Duration
 	// Bodies are the messages and artifacts that Interest.Bodies has selected.
 	Bodies [][]byte
@@ -185,12 +189,14 @@ func (e *Engine) endingOf(l *live, c *task.Change) (o *Outcome, ended bool, earl
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.loaded && l.head.State.Terminal()
-	for i := range c.Entries {
-		if !was {
-			e.wantLocked(l, &c.Entries[i])
-		}
+	if was {
+		return nil, false, 0
 	}
-	if was || !c.Next.State.Terminal() {
+	for i := range c.Entries {
+		e.wantLocked(l, &c.Entries[i])
+		l.waited.see(&c.Entries[i])
+	}
+	if !c.Next.State.Terminal() {
 		return nil, false, 0
 	}
 	if l.ran {
@@ -198,10 +204,32 @@ func (e *Engine) endingOf(l *live, c *task.Change) (o *Outcome, ended bool, earl
 	}
 	o = &Outcome{
 		Agent: c.Next.Agent, Skill: l.skill, State: c.Next.State,
-		Took: c.Next.StatusAt.Time().Sub(c.Next.CreatedAt.Time()), Bodies: l.wanted,
+		Took: c.Next.StatusAt.Time().Sub(c.Next.CreatedAt.Time()) - l.waited.total, Bodies: l.wanted,
+	}
+	if n := len(c.Entries); n > 0 && c.Entries[n-1].Kind == task.Status {
+		o.ByHub = c.Entries[n-1].Epoch == 0
 	}
 	l.wanted = nil
 	return o, true, earlier
+}
+
+// waited sums the time in which a task waits for a person or its caller, by its entries.
+type waited struct {
+	total time.Duration
+	since task.Millis // zero while the task does not wait
+}
+
+func (p *waited) see(en *task.Entry) {
+	if en.Kind == task.Artifact {
+		return
+	}
+	if p.since != 0 {
+		p.total += en.At.Time().Sub(p.since.Time())
+	}
+	p.since = 0
+	if en.Kind == task.Status && en.State.Interrupted() {
+		p.since = en.At
+	}
 }
 
 // wantLocked keeps an entry that the observer wants.
@@ -237,6 +265,7 @@ func (e *Engine) recall(k ref, key task.Key, last int64, o *Outcome) error {
 				break
 			}
 			e.wantLocked(past, en)
+			past.waited.see(en)
 			if len(en.Call) == 0 {
 				continue
 			}
@@ -249,6 +278,7 @@ func (e *Engine) recall(k ref, key task.Key, last int64, o *Outcome) error {
 		after = page[len(page)-1].Version
 	}
 	o.Skill = cmp.Or(o.Skill, skill)
+	o.Took -= past.waited.total
 	for _, body := range o.Bodies {
 		if past.wantedBytes += len(body); past.wantedBytes <= maxWanted {
 			past.wanted = append(past.wanted, body)

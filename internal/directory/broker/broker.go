@@ -180,6 +180,8 @@ type Outcome struct {
 	// Skill is the requested skill; it may be empty.
 	Skill string
 	State task.State
+	// ByHub is set if not the agent has ended the task but the hub or a person.
+	ByHub bool
 	// Took is the duration of the task.
 	Took time.Duration
 	// Bodies are the messages and artifacts of the task, as JSON, for which Wants returned

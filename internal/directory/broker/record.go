@@ -61,14 +61,22 @@ const (
 	confidenceType = mark + "confidence-v1+json"
 )
 
-// Wants reports whether a message or artifact may contain a cost or a confidence.
-func Wants(body []byte) bool { return bytes.Contains(body, []byte(mark)) }
+// gateKey is the metadata of the status by which the gate ends a task that it does not pass on.
+const gateKey = "parley.gate"
+
+// Wants reports whether a message or artifact may contain a cost or a confidence, or is the
+// gate's refusal.
+func Wants(body []byte) bool {
+	return bytes.Contains(body, []byte(mark)) || bytes.Contains(body, []byte(gateKey))
+}
 
 // claims collects the data that an agent reports in the parts of a task.
 type claims struct {
 	cost       costClaim
 	confidence confidenceClaim
 	sure       bool
+	// refused is set if the gate has refused the task, so that its agent never saw it.
+	refused bool
 }
 
 // costClaim is the payload of cost-v1.
@@ -128,6 +136,9 @@ func (c *claims) read(body []byte) {
 	if json.Unmarshal(body, &holder) != nil {
 		return
 	}
+	if holder.Metadata[gateKey] != nil {
+		c.refused = true
+	}
 	if own := holder.Metadata[costType]; own != nil { // the form used by the agents of the hub
 		var cost costClaim
 		if json.Unmarshal(own, &cost) == nil {
@@ -150,9 +161,13 @@ func (c *claims) read(body []byte) {
 	}
 }
 
-// sampleOf returns the sample of a task; false if the task is not counted.
+// sampleOf returns the sample of a task; false if the task is not counted, because its end is not
+// the agent's work.
 func sampleOf(o *Outcome) (sample, bool) {
 	var s sample
+	if o.ByHub {
+		return s, false
+	}
 	switch o.State {
 	case task.Completed:
 		s.Success = true
@@ -163,6 +178,9 @@ func sampleOf(o *Outcome) (sample, bool) {
 	var c claims
 	for _, body := range o.Bodies {
 		c.read(body)
+	}
+	if c.refused {
+		return s, false
 	}
 	for _, text := range []*bool{c.confidence.Success, c.cost.Success} {
 		if text != nil && s.Success {
