@@ -59,9 +59,20 @@ func TestStatusOfBus(t *testing.T) {
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
+	// A task that is canceled, or failed by the operator, does not wait for a worker any more.
+	list := struct{ Tasks []struct{ ID string } }{}
+	if code, answer := h.call("GET /v1/a2a/tasks", "", "A2A-Version: 1.0"); code != 200 || json.Unmarshal([]byte(answer), &list) != nil || len(list.Tasks) != 1 {
+		t.Fatalf("%d %s", code, answer)
+	}
+	if code, answer := h.call("POST /v1/a2a/tasks/"+list.Tasks[0].ID+":cancel", "", "A2A-Version: 1.0"); code != 200 {
+		t.Fatalf("%d %s", code, answer)
+	}
+	want.Queues[0].Waiting = 0
+	if diff := cmp.Diff(want, status()); diff != "" {
+		t.Errorf("status after the end of the task (-want +got):\n%s", diff)
+	}
 	is = bus.Connection{Since: since, Reason: "RabbitMQ is not reachable"}
 	want.Connected, want.Reason = false, is.Reason
-	want.Queues[0] = adminapi.QueueStatus{Agent: "greeter", Queue: "Greeter", Error: "there is no connection to the broker"}
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}

@@ -210,7 +210,7 @@ func (f *topFrame) agents(o *OS) *grid {
 		}
 	}
 	g := &grid{heads: []string{"AGENT", "KIND", "STATE", "WAITING", "HELD", "WORKERS", "TROUBLE"}, colors: o.Colors, now: f.At}
-	rank := func(a *adminjson.Agent) int64 {
+	rank := func(a *adminjson.Agent) int {
 		n := queues[a.Name].Waiting
 		if a.State == "down" || a.Paused {
 			n += 1 << 40
@@ -227,7 +227,7 @@ func (f *topFrame) agents(o *OS) *grid {
 		}
 		row := []string{a.Name, a.Kind, state, "-", "-", "-", "-"}
 		if q, ok := queues[a.Name]; ok {
-			row[3], row[4], row[5], row[6] = strconv.FormatInt(q.Waiting, 10), strconv.FormatInt(q.Held, 10), strconv.Itoa(q.Workers), dash(q.Error)
+			row[3], row[4], row[5] = strconv.Itoa(q.Waiting), strconv.Itoa(q.Held), strconv.Itoa(q.Workers)
 		}
 		if a.Remote != nil && agentTrouble(a.Remote) != "" {
 			row[6] = agentTrouble(a.Remote)

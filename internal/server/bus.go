@@ -125,7 +125,7 @@ func (p *busParts) status() *adminapi.Bus {
 	if p.bus == nil {
 		return nil
 	}
-	return &adminapi.Bus{Bus: p.bus, Kind: p.kind, Address: p.address}
+	return &adminapi.Bus{Bus: p.bus, Kind: p.kind, Address: p.address, Backlogs: p.dispatcher.Backlogs}
 }
 
 // checks returns the state of the bus. While the broker is unreachable, the hub still accepts

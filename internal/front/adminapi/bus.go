@@ -2,16 +2,12 @@ package adminapi
 
 import (
 	"cmp"
-	"context"
 	"net/http"
-	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
@@ -23,6 +19,8 @@ type Bus struct {
 	// Kind names the broker: "embedded", "nats" or "amqp". Address is its address, without
 	// credentials; it may be empty.
 	Kind, Address string
+	// Backlogs returns the tasks of agents at queues that have not ended. It is required.
+	Backlogs func() map[task.Agent]queue.Backlog
 }
 
 // BusStatus is the part of /api/v1/status about the bus. Only administrators get the address
@@ -44,32 +42,28 @@ type QueueStatus struct {
 	// Agent is the name of the agent in the hub, Queue its name on the bus.
 	Agent string `json:"agent"`
 	Queue string `json:"queue"`
-	// Waiting is the number of messages without a worker, Held the number of those held by a
-	// worker, as far as the broker reports them. Workers is the number of announced workers
-	// that are present.
-	Waiting int64 `json:"waiting"`
-	Held    int64 `json:"held"`
-	Workers int   `json:"workers"`
-	// Error is the reason why the numbers are unknown.
-	Error string `json:"error,omitempty"`
+	// Waiting is the number of tasks of this hub that no worker has, Held the number of those that
+	// a worker has. Workers is the number of announced workers that are present.
+	Waiting int `json:"waiting"`
+	Held    int `json:"held"`
+	Workers int `json:"workers"`
 }
 
-// Limits of the queries to the broker for one status.
-const (
-	maxQueues  = 100
-	depthsTime = 2 * time.Second
-	depthsOnce = 8
-)
+// maxQueues limits the queues of one status.
+const maxQueues = 100
 
-// queues returns the queues that the caller may see, without their depths.
+// queues returns the queues that the caller may see; nil if it may see none.
 func (h *Handler) queues(r *http.Request) []QueueStatus {
 	if h.Bus == nil || h.Directory == nil || !h.mayRead(r, policy.AdminAgents) {
 		return nil
 	}
-	queues := []QueueStatus{}
+	queues, backlogs := []QueueStatus{}, h.Bus.Backlogs()
 	for _, e := range h.Directory.List() {
 		if e.Spec.Queue != "" {
-			queues = append(queues, QueueStatus{Agent: string(e.Name()), Queue: string(e.Spec.Queue), Workers: e.Workers})
+			b := backlogs[e.Name()]
+			queues = append(queues, QueueStatus{
+				Agent: string(e.Name()), Queue: string(e.Spec.Queue), Waiting: b.Waiting, Held: b.Claimed, Workers: e.Workers,
+			})
 		}
 	}
 	order.Sort(queues, func(a, b *QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) })
@@ -77,7 +71,7 @@ func (h *Handler) queues(r *http.Request) []QueueStatus {
 }
 
 // status returns the status of the bus. Queues are nil for a caller that may not see them.
-func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
+func (b *Bus) status(queues []QueueStatus) *BusStatus {
 	if b == nil {
 		return nil
 	}
@@ -90,44 +84,8 @@ func (b *Bus) status(ctx context.Context, queues []QueueStatus) *BusStatus {
 			s.Since = &since
 		}
 	}
-	if queues == nil {
-		return s
-	}
-	s.Address = b.Address
-	if s.Connected {
-		b.depths(ctx, queues)
-	} else {
-		setUnknown(queues, "there is no connection to the broker")
+	if queues != nil {
+		s.Address = b.Address
 	}
 	return s
-}
-
-// depths queries the broker for the depths of the queues, within depthsTime.
-func (b *Bus) depths(ctx context.Context, queues []QueueStatus) {
-	o, ok := b.Bus.(bus.Operator)
-	if !ok {
-		setUnknown(queues, "the bus does not report it")
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, depthsTime)
-	defer cancel()
-	var group errgroup.Group
-	group.SetLimit(depthsOnce)
-	for i := range queues {
-		q := &queues[i]
-		group.Go(func() error {
-			d, err := o.Depth(ctx, protocol.JobAt(task.Agent(q.Queue)))
-			if q.Waiting, q.Held = d.Ready, d.Held; err != nil {
-				q.Error = "the broker does not say: " + strings.ToValidUTF8(err.Error(), "?")
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // errors are stored in the queues
-}
-
-func setUnknown(queues []QueueStatus, why string) {
-	for i := range queues {
-		queues[i].Error = why
-	}
 }

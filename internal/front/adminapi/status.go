@@ -74,7 +74,7 @@ func (h *Handler) status(r *http.Request) (*Status, error) {
 		Ready:         !slices.ContainsFunc(checks, func(c engine.Check) bool { return !c.OK }),
 		Checks:        append([]engine.Check{}, checks...),
 		Tasks:         counts,
-		Bus:           h.Bus.status(r.Context(), h.queues(r)),
+		Bus:           h.Bus.status(h.queues(r)),
 	}
 	if h.MCPServers != nil && h.mayRead(r, policy.AdminRead) {
 		answer.MCPServers = h.MCPServers()

@@ -27,9 +27,8 @@ type agentsView struct {
 type queueView struct {
 	_             uncompared
 	Agent         string
-	Waiting, Held int64
+	Waiting, Held int
 	Workers       int
-	Error         string
 }
 
 // choiceView is the experience by which the broker chooses between agents with the same skill.
