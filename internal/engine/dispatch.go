@@ -137,7 +137,12 @@ func (e *Engine) releaseClaim(l *live, epoch int64) error {
 // end writes a final status on the hub's own behalf, unless the task has ended, and fences the
 // run.
 func (e *Engine) end(l *live, s task.State, text string, cause error) error {
-	if err := e.change(l, l.ending(s, text)); err != nil {
+	return e.endWith(l, l.statusEntry(s, text), cause)
+}
+
+// endWith is like end with a whole entry.
+func (e *Engine) endWith(l *live, final task.Entry, cause error) error {
+	if err := e.change(l, ending(final)); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -150,12 +155,12 @@ func (e *Engine) end(l *live, s task.State, text string, cause error) error {
 }
 
 // ending returns the step to a final status on the hub's own behalf.
-func (l *live) ending(s task.State, text string) step {
+func ending(final task.Entry) step {
 	return func(c *task.Change) error {
 		if c.Prev.State.Terminal() || c.Prev.Visibility == task.Replied {
 			return errUnchanged
 		}
-		h, en, err := task.Apply(c.Next, l.statusEntry(s, text))
+		h, en, err := task.Apply(c.Next, final)
 		if err != nil {
 			return err
 		}

@@ -115,6 +115,11 @@ func (e *Engine) redispatch(l *live, more step) error {
 		if stopped != nil {
 			stopped.fence(agent.ErrRedispatched) // before another run can claim the task
 		}
+		again, en, err := task.Apply(c.Next, l.operatorEntry(h.State, "redrive", ""))
+		if err != nil {
+			return err
+		}
+		c.Next, c.Entries = again, append(c.Entries, en)
 		e.queue(&c.Next)
 		c.Next.Consumed = h.Consumed - 1
 		return e.reread(l, h)
@@ -129,6 +134,13 @@ func (e *Engine) redispatch(l *live, more step) error {
 		e.enqueue(l, a)
 	}
 	return nil
+}
+
+// operatorEntry returns a status entry for an operation of an operator, which its metadata names.
+func (l *live) operatorEntry(s task.State, operation, text string) task.Entry {
+	en := l.statusEntry(s, text)
+	en.Meta = []byte(`{"parley.operator":"` + operation + `"}`)
+	return en
 }
 
 // forgottenMark is the prefix of the checkpoint of a task that starts over.
@@ -175,7 +187,7 @@ func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reas
 	if h := l.snapshot(); h.State.Terminal() || h.Visibility == task.Replied {
 		return h, fmt.Errorf("fail %s: %w (%s)", id, ErrEnded, endOf(&h))
 	}
-	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil {
+	if err := e.endWith(l, l.operatorEntry(task.Failed, "fail", reason), errFencedBy); err != nil {
 		return task.Head{}, fmt.Errorf("fail %s: %w", id, err)
 	}
 	return l.snapshot(), nil

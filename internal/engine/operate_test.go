@@ -142,6 +142,36 @@ func TestFailStopsTheRun(t *testing.T) {
 	}
 }
 
+// An operator's operations are entries of the log, which do not count as the agent's.
+func TestOperationsAreEntries(t *testing.T) {
+	t.Parallel()
+	began := make(chan context.Context, 2)
+	b := start(t, engine.Config{}, untilStopped(began))
+	h := b.send(now(text("hi"))).Head
+	<-began
+	if _, err := b.Redrive(t.Context(), h.Owner, h.ID); err != nil {
+		t.Fatal(err)
+	}
+	<-began
+	if _, err := b.Fail(t.Context(), h.Owner, h.ID, "enough"); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := b.store.Read(t.Context(), h.Key, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var operations []string
+	for _, en := range entries {
+		if en.Kind == task.Status && en.Epoch == 0 && en.Meta != nil {
+			operations = append(operations, string(en.Meta))
+		}
+	}
+	want := []string{`{"parley.operator":"redrive"}`, `{"parley.operator":"fail"}`}
+	if diff := cmp.Diff(want, operations); diff != "" {
+		t.Errorf("operations in the log (-want +got):\n%s", diff)
+	}
+}
+
 func TestReassign(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)

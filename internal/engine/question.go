@@ -497,7 +497,7 @@ func (e *Engine) failQuestion(l *live, version int64, a *question.Reply, open fu
 		if !open(&c.Prev, version) {
 			return question.ErrAnswered
 		}
-		return l.ending(task.Failed, a.Fail)(c)
+		return ending(l.statusEntry(task.Failed, a.Fail))(c)
 	})
 	if err == nil && a.Break != "" {
 		trace.Count(e.ctx, trace.InputRequiredBreaks, trace.Labels{Agent: string(h.Performer()), Reason: a.Break}, 1)

@@ -135,7 +135,7 @@ func (e *Engine) settle(l *live) error {
 		return nil
 	}
 	// Its caller got an error, and may have sent the message elsewhere.
-	err := e.changeLocked(l, l.ending(task.Failed, "the hub could not store the task"))
+	err := e.changeLocked(l, ending(l.statusEntry(task.Failed, "the hub could not store the task")))
 	l.refuse(err != nil && !errors.Is(err, task.ErrNotFound))
 	return err
 }

@@ -115,7 +115,7 @@ func TestRedrive(t *testing.T) {
 	b.run(chromedp.Click("details.operate summary"), chromedp.WaitVisible(`details.operate input[name="reason"]`),
 		chromedp.SendKeys(`details.operate input[name="reason"]`, "it hangs"), chromedp.Click("details.operate button"))
 	b.shows("#head .badge", "completed")
-	b.shows("#timeline", "Attempt 2 begins")
+	b.shows("#timeline", "Another attempt begins")
 	b.shows("#timeline", "the second attempt answers")
 }
 

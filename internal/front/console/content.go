@@ -112,7 +112,7 @@ type entryView struct {
 	Meta   string
 	// Task and Owner are those of the log, for addresses.
 	Task, Owner string
-	// Begins is set for the first entry of a further attempt.
+	// Begins is set for the first entry of a further attempt at the same message.
 	Begins bool
 	// Sources is set if a part is one: the script asks for it again.
 	Sources bool
@@ -155,20 +155,18 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 	v.Author, v.Role = "hub", "hub"
 	if e.Attempt > 0 {
 		v.Author, v.Role = r.agent, "agent"
-		v.Begins = e.Attempt > 1 && e.Attempt != r.attempt
+		v.Begins = r.attempt != 0 && e.Attempt != r.attempt
 		r.attempt = e.Attempt
 	}
 	var c content
 	switch e.Kind {
 	case "created", "message":
 		v.Author, v.Role, v.Title = "caller", "caller", "message"
+		r.attempt = 0 // the run for a new message is not another attempt
 		_ = json.Unmarshal(e.Message, &c) // the hub has checked it
 	case "status":
 		v.Title = stateWord(e.State)
 		_ = json.Unmarshal(e.Message, &c)
-		if c.Role == "ROLE_AGENT" {
-			v.Author, v.Role = r.agent, "agent"
-		}
 	case "artifact":
 		_ = json.Unmarshal(e.Artifact, &c)
 		v.Title, v.Note, v.Key = "artifact", c.Description, key(c.ArtifactID)

@@ -94,12 +94,17 @@ func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 // lastShown is the number of entries among which the last one of the agent is looked for.
 const lastShown = 8
 
-// attemptUntil returns the attempt of the agent's last entry up to a version; zero if it is not known. The
-// task itself may be further already.
+// attemptUntil returns the attempt of the agent's last entry up to a version, after the last message of the
+// caller; zero if there is none. The task itself may be further already.
 func attemptUntil(version int64, entries []adminjson.LogEntry) (attempt int64) {
 	for i := range entries {
-		if e := &entries[i]; e.Version <= version && e.Attempt > 0 {
+		e := &entries[i]
+		switch {
+		case e.Version > version:
+		case e.Attempt > 0:
 			attempt = e.Attempt
+		case e.Kind == "message":
+			attempt = 0
 		}
 	}
 	return attempt
