@@ -192,12 +192,23 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
-	return (&asking[adminjson.Agent]{
+	err = (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "PUT " + agentPath(n.Name), in: n, json: c.JSON,
 		text: func(a *adminjson.Agent) string {
 			return fmt.Sprintf("agent %s is registered; it is called at %s\n", plain(a.Name), plain(n.URL))
 		},
 	}).print(ctx, o)
+	if err != nil {
+		return err
+	}
+	// It is registered in any case: an agent may be down for now. But a mistyped address is noticed here.
+	return o.interruptible(ctx, func(in interrupts) error {
+		var p adminjson.Probe
+		if c.ask(in.soft, "POST "+agentPath(n.Name)+"/refresh", nil, &p) == nil && !p.Reachable {
+			fmt.Fprintf(o.Stderr, "Warning: it does not answer: %s\n", printable(p.Error))
+		}
+		return nil
+	})
 }
 
 func (c *agentsAddCmd) request(o *OS) (*adminjson.NewAgent, error) {

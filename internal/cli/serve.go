@@ -77,7 +77,10 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 		if err != nil {
 			return advise(err, cfg)
 		}
-		if err := announce(o.Stdout, h.About(), cfg); err != nil {
+		if a := h.About(); cfg.Log.Format == "json" { // whoever reads JSON reads nothing else
+			logger.Info("hub", "version", parley.Version, "address", a.URL, "console", a.Console, "grpc", a.GRPC, "data", a.Data,
+				"config", cfg.File, "bus", a.Bus, "agents", a.Agents, "access", a.Access)
+		} else if err := announce(o.Stdout, a, cfg); err != nil {
 			logger.Warn("the summary of the hub was not printed", "error", err) // the disk of its output may be full
 		}
 		return serveHub(in, h, logger)

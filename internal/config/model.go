@@ -53,7 +53,7 @@ type Model struct {
 	SystemPrompt string `yaml:"system_prompt"`
 	// Delegates are names of agents that the model may call, with the tools agent_run_{name}.
 	Delegates []string `yaml:"delegates"`
-	// AllowedTools are patterns of tools that it may call, such as get_*. The default is all.
+	// AllowedTools are patterns of tools that it may call, such as get_*. The default is all; an empty list is none.
 	AllowedTools []string `yaml:"allowed_tools"`
 	// ExcludedTools are patterns of tools that it may not call.
 	ExcludedTools []string `yaml:"excluded_tools"`

@@ -106,7 +106,8 @@ type Model struct {
 	SystemPrompt string `json:"systemPrompt,omitempty"`
 	MaxRounds    int    `json:"maxRounds,omitempty"`
 	// Allowed and Excluded are patterns of the tools that the model may and may not call.
-	Allowed  []string `json:"allowed,omitempty"`
+	// Nil Allowed means all.
+	Allowed  []string `json:"allowed,omitzero"`
 	Excluded []string `json:"excluded,omitempty"`
 	// Guard is the treatment of texts of others: label, redact, refuse or off. Empty means the
 	// hub's default.

@@ -80,7 +80,7 @@ type Agent struct {
 	// the loop. If nil, only Budget ends loops.
 	Limit func(ctx context.Context, q *Question, answer string) (Loop, error)
 	// Allowed lists patterns of the names of tools that the model may call, with * for any
-	// characters; if empty, it may call all. Excluded lists patterns of tools that it may not
+	// characters; if nil, it may call all. Excluded lists patterns of tools that it may not
 	// call, even if Allowed matches. Both also apply to delegates.
 	Allowed, Excluded []string
 	// Delegates are agents that the model may call.

@@ -72,7 +72,7 @@ func newTools(list []llm.Tool, delegates map[string]*Delegate) *tools {
 
 // offers reports whether the model may call a tool of that name.
 func (a *Agent) offers(name string) bool {
-	return (len(a.Allowed) == 0 || anyMatches(a.Allowed, name)) && !anyMatches(a.Excluded, name)
+	return (a.Allowed == nil || anyMatches(a.Allowed, name)) && !anyMatches(a.Excluded, name)
 }
 
 func anyMatches(patterns []string, name string) bool {

@@ -447,7 +447,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string, x []a2a.AgentExtension) directory.Spec {
 	m := &directory.Model{
 		Provider: a.Provider, ID: a.ModelID, SystemPrompt: a.SystemPrompt, MaxRounds: a.MaxRounds,
-		Allowed: slices.Concat(a.Allowed, a.AllowedMore), Excluded: slices.Concat(a.Excluded, a.ExcludedMore), Guard: a.Guard,
+		Allowed: append(a.Allowed, a.AllowedMore...), Excluded: slices.Concat(a.Excluded, a.ExcludedMore), Guard: a.Guard,
 	}
 	for i, name := range a.Delegates {
 		if directory.NameOf(name) == "" {

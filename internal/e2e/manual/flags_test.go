@@ -34,7 +34,7 @@ func grammarOf(t *testing.T) grammar {
 	return g
 }
 
-// TestCommandsExist: each command and flag that a page names is one of the program.
+// TestCommandsExist: each command and flag that a page or the console names is one of the program.
 func TestCommandsExist(t *testing.T) {
 	t.Parallel()
 	g := grammarOf(t)
@@ -44,6 +44,17 @@ func TestCommandsExist(t *testing.T) {
 		count += n
 		for _, p := range problems {
 			t.Errorf("%s: %s", page, p)
+		}
+	}
+	templates, err := filepath.Glob(filepath.Join(root, "internal/front/console/assets/*.html"))
+	if err != nil || len(templates) == 0 {
+		t.Fatalf("templates of the console: %v, %v", templates, err)
+	}
+	for _, template := range templates {
+		html := regexp.MustCompile(`{{[^}]*}}`).ReplaceAllString(read(t, template), "x")
+		_, problems := g.examine(strings.NewReplacer("<pre>", "\n", "</pre>", "\n", "<code>", "`", "</code>", "`").Replace(html))
+		for _, p := range problems {
+			t.Errorf("%s: %s", filepath.Base(template), p)
 		}
 	}
 	if count < 150 {

@@ -38,9 +38,10 @@ model_providers:
 agents:
   - {name: guide, model: {system_prompt: You advise.}}
   - {name: hermit, model: {system_prompt: You advise., excluded_tools: ["mcp__*"]}}
+  - {name: bare, model: {system_prompt: You advise., allowed_tools: []}}
 `, self, script)})
 	servers(t, hub, func(all []server) bool { return all[0].State == "ready" })
-	for agent, want := range map[string]string{"guide": "Take an umbrella.", "hermit": "I know nothing of the weather."} {
+	for agent, want := range map[string]string{"guide": "Take an umbrella.", "hermit": "I know nothing of the weather.", "bare": "I know nothing of the weather."} {
 		var answer any
 		err := hubtest.Call(t.Context(), hubtest.Request{
 			Method: "POST", URL: hub.URL() + "/v1/a2a/" + agent + "/message:send",

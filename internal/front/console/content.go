@@ -162,7 +162,7 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 	switch e.Kind {
 	case "created", "message":
 		v.Author, v.Role, v.Title = "caller", "caller", "message"
-		r.attempt = 0 // the run for a new message is not another attempt
+		r.attempt = 0                     // the run for a new message is not another attempt
 		_ = json.Unmarshal(e.Message, &c) // the hub has checked it
 	case "status":
 		v.Title = stateWord(e.State)

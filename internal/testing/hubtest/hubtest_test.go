@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -72,6 +73,11 @@ func TestStartedHubIsReady(t *testing.T) {
 			t.Error(err)
 		}
 		h.Restart()
+	}
+	for line := range strings.Lines(h.Output()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("with JSON logs the hub writes %q", line)
+		}
 	}
 }
 
