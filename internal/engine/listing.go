@@ -39,7 +39,11 @@ func (l *listing) add(ctx context.Context, heads []task.Head, r *op.List) error 
 		var f *task.Fold
 		if r.IncludeArtifacts || *history != 0 || heads[i].Others {
 			var err error
-			if f, err = l.fold(ctx, &heads[i]); err != nil {
+			f, err = l.fold(ctx, &heads[i])
+			if errors.Is(err, task.ErrCorrupt) {
+				f, err = new(task.Fold), nil // the store has reported it; its head is shown alone
+			}
+			if err != nil {
 				return err
 			}
 		}

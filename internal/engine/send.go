@@ -191,10 +191,11 @@ func (e *Engine) fromSnapshot(ctx context.Context, h *task.Head) (*task.Fold, in
 		return new(task.Fold), 0, nil
 	}
 	snap, err := e.store.Snapshot(ctx, h.Key)
-	if err != nil {
+	if err != nil && !errors.Is(err, task.ErrCorrupt) {
 		return nil, 0, err
 	}
-	if snap.Version == 0 || snap.Version > h.Version {
+	// The log has all that a damaged snapshot had, and the store has reported the damage.
+	if err != nil || snap.Version == 0 || snap.Version > h.Version {
 		return new(task.Fold), 0, nil
 	}
 	f, err := task.DecodeFold(snap.Data)

@@ -58,6 +58,8 @@ type conn struct {
 	// scratch is a buffer for bytes that are read and decoded at once.
 	scratch []byte
 	names   tables.Names
+	// met is told of damaged data that does not end a read; nil if nobody counts it.
+	met func(subject, error)
 }
 
 // connOptions are the options of a new connection.

@@ -2,6 +2,7 @@ package sqlitestore
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,6 +41,36 @@ func rootPage(t *testing.T, path, name string) {
 	write(t, path, text[:at]+strings.Repeat("damage", 683)[:4096]+text[at+4096:])
 }
 
+// beside gives the task t7 a status with a text, and data beside it.
+func beside(t *testing.T, path string) {
+	t.Helper()
+	db, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks := db.Tasks()
+	e := status(task.Working, 100)
+	e.Body = []byte(`{"messageId":"m2","parts":[{"text":"working"}]}`)
+	c := step(t, headOf(t, tasks, "anna", "t7"), e)
+	c.Sidecars[task.SidecarCheckpoint] = []byte("here")
+	c.Journal = []task.Record{{Number: 1, Data: []byte("done")}}
+	if err := tasks.Append(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := tasks.SaveSnapshot(t.Context(), c.Next.Key, task.Snapshot{Version: 2, Data: []byte("both")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flip changes the last byte of a column in all rows, without a change of its structure.
+func flip(t *testing.T, path, table, column string) {
+	t.Helper()
+	sql(t, path, fmt.Sprintf("UPDATE %s SET %[2]s = CAST(substr(%[2]s, 1, length(%[2]s) - 1) || x'fe' AS BLOB)", table, column))
+}
+
 // TestDamageIsReported reads data that was overwritten. Each read fails as damaged, and is
 // reported with the task; the first one of a task says so.
 func TestDamageIsReported(t *testing.T) {
@@ -62,6 +93,41 @@ func TestDamageIsReported(t *testing.T) {
 				return err
 			},
 		},
+		"text in an entry": {
+			func(t *testing.T, path string) { flip(t, path, "entries", "data") },
+			func(t *testing.T, tasks Tasks, key task.Key) error {
+				_, err := tasks.Read(t.Context(), key, 0)
+				return err
+			},
+		},
+		"text in a head": {
+			func(t *testing.T, path string) { flip(t, path, "tasks", "rest") },
+			func(t *testing.T, tasks Tasks, _ task.Key) error {
+				_, err := tasks.Head(t.Context(), "anna", "t7")
+				return err
+			},
+		},
+		"snapshot": {
+			func(t *testing.T, path string) { flip(t, path, "snapshots", "data") },
+			func(t *testing.T, tasks Tasks, key task.Key) error {
+				_, err := tasks.Snapshot(t.Context(), key)
+				return err
+			},
+		},
+		"sidecar": {
+			func(t *testing.T, path string) { flip(t, path, "sidecars", "data") },
+			func(t *testing.T, tasks Tasks, key task.Key) error {
+				_, err := tasks.Sidecar(t.Context(), key, task.SidecarCheckpoint)
+				return err
+			},
+		},
+		"journal": {
+			func(t *testing.T, path string) { flip(t, path, "journal", "data") },
+			func(t *testing.T, tasks Tasks, key task.Key) error {
+				_, err := tasks.Journal(t.Context(), key, 0)
+				return err
+			},
+		},
 		"head": {
 			func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET rest = x'ff00'") },
 			func(t *testing.T, tasks Tasks, _ task.Key) error {
@@ -74,7 +140,14 @@ func TestDamageIsReported(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "db")
 			fill(t, path)
+			beside(t, path)
+			if found, _ := problems(t, path); len(found) > 0 {
+				t.Fatalf("Examine before the damage found %q", found)
+			}
 			tt.spoil(t, path)
+			if found, _ := problems(t, path); len(found) == 0 {
+				t.Error("Examine found nothing")
+			}
 			var met reports
 			db := openTest(t, path, Options{Damaged: met.add})
 			key := keyOf(t, db, "t7")
@@ -97,25 +170,40 @@ func TestDamageIsReported(t *testing.T) {
 	}
 }
 
-// TestDamageAtTheEndOfAPage: the last head of a page is damaged, after which no row is read. The
-// connection is not used again, so that it does not hold a snapshot of the file.
-func TestDamageAtTheEndOfAPage(t *testing.T) {
+// TestListsWithADamagedHead: a damaged head takes no other with it. It is reported, and a list has its
+// columns alone.
+func TestListsWithADamagedHead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")
 	fill(t, path)
-	sql(t, path, "UPDATE tasks SET rest = x'00' WHERE id = 't7'")
-	var met reports
-	tasks := openTest(t, path, Options{Damaged: met.add, Readers: 1}).Tasks()
-	if due, err := tasks.Due(t.Context(), 0, 7); len(due) != 7 || err != nil {
-		t.Fatalf("Due before the damaged head = %d heads, %v; want 7", len(due), err)
-	}
-	for range 2 {
-		if due, err := tasks.Due(t.Context(), 0, 8); len(due) > 0 || !errors.Is(err, ErrDamaged) || !errors.Is(err, task.ErrCorrupt) {
-			t.Errorf("Due up to the damaged head = %d heads, %v; want ErrDamaged", len(due), err)
+	beside(t, path)
+	for _, rest := range []string{"x'00'", "CAST(substr(rest, 1, length(rest) - 1) || x'fe' AS BLOB)"} {
+		sql(t, path, "UPDATE tasks SET rest = "+rest+" WHERE id = 't7'")
+		var met reports
+		tasks := openTest(t, path, Options{Damaged: met.add, Readers: 1}).Tasks()
+		due, err := tasks.Due(t.Context(), 0, 9)
+		if len(due) != 9 || due[7].ID != "t7" || due[7].Owner != "anna" || due[7].State != task.Working || due[7].StatusMessage != nil || err != nil {
+			t.Errorf("Due with rest %s = %+v, %v; want 9 heads, t7 with its columns", rest, due, err)
 		}
-	}
-	if len(met.all) != 2 {
-		t.Errorf("%d reports of damage, want 2", len(met.all))
+		for name, q := range map[string]*task.Query{
+			"owner": {Owner: "anna"}, "context": {Owner: "anna", ContextID: "context-t7"}, "ids": {Owner: "anna", IDPrefix: "t"}, "all": {AllOwners: true},
+		} {
+			q.Limit = 50
+			page, err := tasks.List(t.Context(), q)
+			want := 50
+			if name == "context" {
+				want = 1
+			}
+			if err != nil || len(page.Heads) != want {
+				t.Errorf("List of %s with rest %s = %d heads, %v", name, rest, len(page.Heads), err)
+			}
+		}
+		if n := len(met.all); n != 5 || met.all[0].Task != "t7" || !met.all[0].First || !errors.Is(met.all[0].Err, ErrDamaged) {
+			t.Errorf("%d reports of damage, want 5 of t7: %+v", n, met.all)
+		}
+		if _, err := tasks.Head(t.Context(), "anna", "t7"); !errors.Is(err, task.ErrCorrupt) {
+			t.Errorf("Head with rest %s = %v, want ErrCorrupt", rest, err)
+		}
 	}
 }
 

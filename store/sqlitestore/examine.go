@@ -74,6 +74,9 @@ func (x *examiner) file(ctx context.Context, path string) (err error) {
 	x.pages()
 	x.sums()
 	x.tasks(ctx)
+	x.failed("read rows beside tasks", tables.EachDamaged(x.c, func(r tables.BesideRow) {
+		x.report(Problem{Text: fmt.Sprintf("row %d of table %s: %v", r.Number, r.Table, sqlstore.ErrChecksum)})
+	}))
 	return context.Cause(ctx)
 }
 
@@ -229,12 +232,13 @@ func (l *taskLog) read(c *conn, key int64) error {
 		return s.err
 	}
 	l.head = task.Head{}
-	readHeadAlone(&s, &l.head)
-	err := s.err
+	_, changed := readHeadAlone(&s, &l.head)
 	s.close()
-	if err != nil {
-		_ = s.raw.Reset() // the statement is used again
-		return err
+	if changed != nil && l.head.Owner == "" {
+		return changed
+	}
+	if s.err != nil {
+		return s.err
 	}
 	s = c.start(qEntries)
 	s.int(sqlstore.Place(task.Key(key), 1))
@@ -244,7 +248,7 @@ func (l *taskLog) read(c *conn, key int64) error {
 		data, err := c.whole(s.Blob())
 		var es []task.Entry
 		if err == nil {
-			es, err = task.DecodeEntries(data)
+			es, err = sqlstore.DecodeEntries(data)
 		}
 		for i := range es {
 			if err := l.add(es[i]); err != nil {
@@ -267,7 +271,7 @@ func (l *taskLog) read(c *conn, key int64) error {
 	case l.again.State != l.head.State:
 		return fmt.Errorf("its state is %v, and its log leads to %v: %w", l.head.State, l.again.State, task.ErrCorrupt)
 	}
-	return nil
+	return changed // the whole log is there, from which a head can be made
 }
 
 // add applies the next entry.

@@ -15,18 +15,36 @@ const columns = tables.HeadColumns
 
 // ReadHead implements tables.TaskRow: it reads a head from a row of columns.
 func (s *stmt) ReadHead(h *task.Head) error {
-	if message := readHeadAlone(s, h); message > 0 {
-		var err error
-		if h.StatusMessage, err = s.conn.body(h.Key, message); err != nil && s.err == nil {
-			s.err = fmt.Errorf("status message of task %d (%s): %w", h.Key, h.ID, err)
-		}
+	message, err := readHeadAlone(s, h)
+	if err != nil || message == 0 {
+		return err
 	}
-	return s.err
+	if h.StatusMessage, err = s.conn.body(h.Key, message); err != nil {
+		return fmt.Errorf("status message of task %d (%s): %w", h.Key, h.ID, err)
+	}
+	return nil
+}
+
+// readListed is ReadHead for one of several tasks.
+func (s *stmt) readListed(h *task.Head) error {
+	err := s.ReadHead(h)
+	if tables.Spared(h, err) {
+		s.Damage(h.ID, err)
+		return nil
+	}
+	return err
+}
+
+// Damage implements tables.TaskRow.
+func (s *stmt) Damage(id a2a.TaskID, err error) {
+	if s.conn.met != nil {
+		s.conn.met(subject{id: id}, unavailable(err))
+	}
 }
 
 // readHeadAlone is like ReadHead, and returns the version of the entry with the status message in
 // place of a large message.
-func readHeadAlone(s *stmt, h *task.Head) (message int64) {
+func readHeadAlone(s *stmt, h *task.Head) (message int64, err error) {
 	h.StatusAt, h.Key = task.Millis(s.Int()), task.Key(s.Int())
 	name, err := s.conn.names.Scope(s.conn, s.Int())
 	h.Owner, h.Agent = name.Owner, name.Agent
@@ -40,10 +58,10 @@ func readHeadAlone(s *stmt, h *task.Head) (message int64) {
 	if err == nil {
 		message, err = decodeHead(s.peekBlob(), h)
 	}
-	if err != nil && s.err == nil {
-		s.err = fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)
+	if err != nil {
+		err = fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)
 	}
-	return message
+	return message, err
 }
 
 // getCursor reads the position in lists from a row of columns, and returns to the beginning of

@@ -287,7 +287,9 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 		}
 		page.Heads = append(page.Heads, task.Head{})
 		h := &page.Heads[len(page.Heads)-1]
-		_ = first.ReadHead(h) // the error is first.err
+		if err := first.readListed(h); err != nil {
+			return page, err // the connection is closed
+		}
 		size += len(h.StatusMessage)
 		first.advance()
 	}

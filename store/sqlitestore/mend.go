@@ -48,6 +48,18 @@ func (r *Salvaged) mendTables(c *conn, next int64) error {
 			return err
 		}
 	}
+	var drop []string
+	err := tables.EachDamaged(c, func(r tables.BesideRow) {
+		drop = append(drop, fmt.Sprintf("DELETE FROM %s WHERE %s = %d", r.Table, r.Column, r.Number))
+	})
+	if err != nil {
+		return err
+	}
+	for _, text := range drop {
+		if err := c.script(text); err != nil {
+			return err
+		}
+	}
 	return c.script(fmt.Sprintf(`DELETE FROM counters;
 		INSERT INTO counters SELECT scope, state, count(*) FROM tasks WHERE shown = 0 GROUP BY 1, 2;
 		UPDATE sequence SET next_key = max(next_key, %d, (SELECT coalesce(max(key), 0) + 1 FROM tasks));
@@ -157,7 +169,7 @@ func writeRows(c *conn, key task.Key, es []task.Entry) error {
 func addRow(c *conn, key task.Key, es []task.Entry) error {
 	s := c.start(qAddEntries)
 	s.int(sqlstore.Place(key, es[0].Version))
-	s.blob(task.AppendEntries(nil, es))
+	s.blob(sqlstore.AppendEntries(nil, es))
 	return s.done()
 }
 

@@ -121,7 +121,7 @@ func open(path string, o Options) (*DB, error) {
 		writer:  w,
 		reading: connOptions{path: path, readOnly: true, cache: o.CacheBytes * 2 / 3 / o.Readers},
 	}
-	db.readers = newReaders(db.reading, o.Readers)
+	db.readers = newReaders(db.reading, o.Readers, db.met)
 	db.damages.report, w.damaged = o.Damaged, db.met
 	db.close = sync.OnceValue(db.shut)
 	w.checkpointer = newCheckpointer(w.opts, f)

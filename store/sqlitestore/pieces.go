@@ -274,7 +274,11 @@ func appendHead(b []byte, c *task.Change) []byte {
 			if e.Kind == task.Status && string(e.Body) == string(c.Next.StatusMessage) {
 				h := c.Next
 				h.StatusMessage = nil
-				return sqlstore.AppendHead(binary.AppendUvarint(append(b, headRefers), uint64(e.Version)), &h)
+				from := len(b)
+				b = binary.AppendUvarint(append(sqlstore.BeginChecked(b), headRefers), uint64(e.Version))
+				b = sqlstore.AppendHead(b, &h)
+				sqlstore.EndChecked(b[from:])
+				return b
 			}
 		}
 	}
@@ -284,6 +288,7 @@ func appendHead(b []byte, c *task.Change) []byte {
 // decodeHead decodes the rest of a head. It returns the version of the entry with the status message
 // if that is not part of it, and zero otherwise.
 func decodeHead(rest []byte, h *task.Head) (message int64, err error) {
+	rest, changed := sqlstore.Content(rest)
 	if len(rest) > 0 && rest[0] == headRefers {
 		r := varint.Reader{Left: rest[1:]}
 		message = int64(r.Uint())
@@ -291,7 +296,10 @@ func decodeHead(rest []byte, h *task.Head) (message int64, err error) {
 			return 0, fmt.Errorf("head: %w", task.ErrCorrupt)
 		}
 	}
-	return message, sqlstore.DecodeHead(rest, h)
+	if err := sqlstore.DecodeHead(rest, h); err != nil {
+		return message, err
+	}
+	return message, changed
 }
 
 var qEntryRow = prepared(`SELECT data FROM entries WHERE place =
@@ -313,7 +321,7 @@ func (c *conn) body(key task.Key, version int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	es, err := task.DecodeEntries(row)
+	es, err := sqlstore.DecodeEntries(row)
 	if err != nil {
 		return nil, err
 	}
@@ -327,8 +335,8 @@ func (c *conn) body(key task.Key, version int64) ([]byte, error) {
 
 // wholeRest returns the rest of a head with its status message.
 func (c *conn) wholeRest(key task.Key, rest []byte) ([]byte, error) {
-	if len(rest) == 0 || rest[0] != headRefers {
-		return rest, nil
+	if content, _ := sqlstore.Content(rest); len(content) == 0 || content[0] != headRefers {
+		return rest, nil // it is copied as it is, even if it has changed
 	}
 	var h task.Head
 	message, err := decodeHead(rest, &h)

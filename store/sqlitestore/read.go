@@ -68,7 +68,10 @@ func heads(s *stmt) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
 		hs = append(hs, task.Head{})
-		_ = s.ReadHead(&hs[len(hs)-1]) // the error is s.err
+		if err := s.ReadHead(&hs[len(hs)-1]); err != nil {
+			s.close()
+			return nil, err
+		}
 	}
 	return hs, s.err
 }
@@ -139,7 +142,7 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 			s.close()
 			return nil, err
 		}
-		es, err := task.DecodeEntries(data)
+		es, err := sqlstore.DecodeEntries(data)
 		if err != nil {
 			s.close()
 			return nil, err

@@ -7,12 +7,13 @@ import (
 )
 
 // newReaders returns a pool of connections that read.
-func newReaders(opts connOptions, size int) *sqlstore.Pool[*conn] {
+func newReaders(opts connOptions, size int, met func(subject, error)) *sqlstore.Pool[*conn] {
 	return sqlstore.NewPool(size, errClosed, func() (*conn, error) {
 		c, err := openConn(opts)
 		if err != nil {
 			return nil, unavailable(err)
 		}
+		c.met = met
 		return c, nil
 	}, (*conn).close)
 }

@@ -99,8 +99,12 @@ func TestSalvage(t *testing.T) {
 		"entries damaged": {func(t *testing.T, path string) {
 			sql(t, path, "UPDATE entries SET data = x'ff' WHERE place >> 24 IN (5, 6) AND place & 15 = 2")
 		}, 398, 398, 2},
-		"logs missing":      {func(t *testing.T, path string) { sql(t, path, "DELETE FROM entries WHERE place >> 24 IN (5, 6)") }, 398, 398, 0},
-		"head damaged":      {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET rest = x'ff' WHERE key < 4") }, 397, 397, 0},
+		"logs missing":   {func(t *testing.T, path string) { sql(t, path, "DELETE FROM entries WHERE place >> 24 IN (5, 6)") }, 398, 398, 0},
+		"head damaged":   {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET rest = x'ff' WHERE key < 4") }, 400, 400, 0},
+		"text of a head": {func(t *testing.T, path string) { flip(t, path, "tasks", "rest") }, 400, 400, 0},
+		"texts of a log": {func(t *testing.T, path string) {
+			sql(t, path, "UPDATE entries SET data = CAST(substr(data, 1, length(data) - 1) || x'fe' AS BLOB) WHERE place >> 24 IN (5, 6) AND place & 15 = 2")
+		}, 398, 398, 2},
 		"state wrong":       {func(t *testing.T, path string) { sql(t, path, "UPDATE tasks SET state = 2 WHERE key = 4") }, 400, 400, 0},
 		"counters wrong":    {func(t *testing.T, path string) { sql(t, path, "UPDATE counters SET n = 7") }, 400, 400, 0},
 		"owners missing":    {func(t *testing.T, path string) { sql(t, path, "DELETE FROM owners") }, 400, 400, 0},

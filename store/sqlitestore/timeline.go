@@ -74,7 +74,9 @@ func (shared) Heads(c tables.Conn, keys []int64) ([]task.Head, error) {
 		s.int(key)
 		if s.next() {
 			all = append(all, task.Head{})
-			_ = s.ReadHead(&all[len(all)-1]) // the error is s.err
+			if err := s.readListed(&all[len(all)-1]); err != nil {
+				return nil, err // the connection is closed
+			}
 			s.close()
 		}
 		if s.err != nil {

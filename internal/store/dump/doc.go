@@ -18,8 +18,8 @@
 // the length plus one in uvarint and the bytes, or as 0 if there is none. Numbers are those of both
 // databases. Texts are bytes, and may contain any byte. An id is its text.
 //
-// A change of the tables of a store is a change of this format: Version rises, and a Reader still
-// reads all earlier versions.
+// A change of the tables of a store, or of the bytes in them, is a change of this format: Version
+// rises, and a Reader still reads all earlier versions. Since version 2, rows have checksums.
 //
 // # Guarantees
 //

@@ -18,7 +18,7 @@ import (
 )
 
 // Version is the version of the format that a Writer writes.
-const Version = 1
+const Version = 2
 
 const magic = "PARLEYEX"
 

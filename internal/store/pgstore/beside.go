@@ -43,7 +43,8 @@ func (w *writer) putSidecars(ch *change) error {
 		kind := task.SidecarKind(i)
 		s := w.conn.start(qPutSidecar)
 		s.int(sqlstore.SidecarPlace(kind, ch.Next.Key))
-		s.int(int64(kind.Parent(data)))
+		content, _ := sqlstore.Content(data) // it has just been made
+		s.int(int64(kind.Parent(content)))
 		s.blob(data)
 		if err := s.done(); err != nil {
 			return fmt.Errorf("insert sidecar %d: %w", kind, err)

@@ -48,6 +48,8 @@ type conn struct {
 	raw   *pgconn.PgConn
 	stmts []*pgconn.StatementDescription
 	names tables.Names
+	// damages counts damaged data that does not end a read; nil if nobody counts it.
+	damages *damages
 	// touched is called for each topic that a statement changes; nil in a reading connection.
 	touched func(topic string)
 	// pipe is set while statements are sent without waiting for the results of earlier ones.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -52,7 +53,7 @@ func (x *examiner) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range []func(context.Context) error{x.sums, x.tasks, x.parts} {
+	for _, f := range []func(context.Context) error{x.sums, x.tasks, x.beside, x.parts} {
 		if err := f(ctx); err != nil {
 			return err
 		}
@@ -151,6 +152,13 @@ func (x *examiner) task(key task.Key) error {
 			head.ID, head.State, head.Version, again.State, again.Version, task.ErrCorrupt)
 	}
 	return nil
+}
+
+// beside reports rows beside tasks whose checksum is wrong.
+func (x *examiner) beside(context.Context) error {
+	return tables.EachDamaged(x.conn, func(r tables.BesideRow) {
+		x.report(fmt.Sprintf("row %d of table %s: %v", r.Number, r.Table, sqlstore.ErrChecksum))
+	})
 }
 
 // parts reads the large parts and compares them with their digests.

@@ -1,6 +1,8 @@
 package pgstore
 
 import (
+	"fmt"
+
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
@@ -26,10 +28,20 @@ func (s *stmt) ReadHead(h *task.Head) error {
 	if err == nil {
 		err = sqlstore.DecodeHead(s.Blob(), h)
 	}
-	if err != nil && s.err == nil {
-		s.err = err
+	switch {
+	case s.err != nil:
+		return s.err
+	case err != nil:
+		return fmt.Errorf("head of task %d (%s): %w", h.Key, h.ID, err)
 	}
-	return s.err
+	return nil
+}
+
+// Damage implements tables.TaskRow.
+func (s *stmt) Damage(_ a2a.TaskID, err error) {
+	if s.conn.damages != nil {
+		_ = s.conn.damages.met(unavailable(err)) // reported, and no error of the read
+	}
 }
 
 // bindRun binds the columns that every change sets.

@@ -100,7 +100,7 @@ func firstOf(c *conn, list query, q *task.Query, owner int64) ([]task.Head, erro
 	s.int(int64(q.Since))
 	bindCursor(&s, q)
 	s.int(int64(q.Limit) + 1)
-	return heads(&s)
+	return listed(&s)
 }
 
 // bindCursor binds the position after which q continues.

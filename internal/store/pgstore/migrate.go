@@ -82,6 +82,11 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	if err := c.script(ctx, "SET statement_timeout = 0; BEGIN"); err != nil {
 		return err
 	}
+	if n := len(have); n >= membersLayout && n < checksumsLayout {
+		if err := noMembers(ctx, c); err != nil {
+			return err
+		}
+	}
 	if len(have) == 0 {
 		if err := c.script(ctx, foundation); err != nil {
 			return fmt.Errorf("create schema %s: %w", Schema, err)
@@ -104,6 +109,22 @@ func survives(ctx context.Context, c *conn, have, known int) error {
 	least, err := c.epoch(ctx, "SELECT least FROM sequence WHERE one = 1")
 	if err == nil && least > int64(known) {
 		err = newer(have, known)
+	}
+	return err
+}
+
+// The layouts from which the database has a table of members, and from which rows have checksums.
+const (
+	membersLayout   = 2
+	checksumsLayout = 6
+)
+
+// noMembers returns ErrInUse while hubs of an earlier version run, which cannot read the rows that this
+// version writes.
+func noMembers(ctx context.Context, c *conn) error {
+	n, err := c.epoch(ctx, "SELECT count(*) FROM hubs WHERE ended = 0 AND lease_until > "+nowMillis)
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%w: %d hubs of an earlier version, which cannot read what this version writes: stop them first, then start this one", ErrInUse, n)
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	if err := w.first(ctx); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, unavailable(err))
 	}
-	db := &DB{name: name, writer: w, readers: newReaders(config, o.Readers, o.Timeout)}
+	db := &DB{name: name, writer: w, readers: newReaders(config, o.Readers, o.Timeout, &w.damages)}
 	db.member = membership{config: config, o: &o, epoch: &w.joined}
 	db.close = sync.OnceValue(db.shut)
 	db.work.Go(w.loop)

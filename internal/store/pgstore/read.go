@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -64,11 +65,25 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 }
 
 // heads reads all rows of s.
-func heads(s *stmt) ([]task.Head, error) {
+func heads(s *stmt) ([]task.Head, error) { return readHeads(s, s.ReadHead) }
+
+// listed is like heads, for a list that damage of one task does not end.
+func listed(s *stmt) ([]task.Head, error) {
+	return readHeads(s, func(h *task.Head) error {
+		err := s.ReadHead(h)
+		if tables.Spared(h, err) {
+			s.Damage(h.ID, err)
+			return nil
+		}
+		return err
+	})
+}
+
+func readHeads(s *stmt, read func(*task.Head) error) ([]task.Head, error) {
 	var hs []task.Head
 	for s.next() {
 		hs = append(hs, task.Head{})
-		if err := s.ReadHead(&hs[len(hs)-1]); err != nil {
+		if err := read(&hs[len(hs)-1]); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +145,7 @@ func entries(c *conn, key task.Key, after int64) ([]task.Entry, error) {
 	size := 0
 	for size < maxPageBytes && len(page) < maxPageEntries && s.next() {
 		data := s.Blob()
-		es, err := task.DecodeEntries(data)
+		es, err := sqlstore.DecodeEntries(data)
 		if err != nil {
 			return nil, fmt.Errorf("entries of task %d: %w", key, err)
 		}

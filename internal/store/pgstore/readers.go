@@ -15,12 +15,13 @@ type readers struct {
 	timeout time.Duration
 }
 
-func newReaders(config *pgconn.Config, size int, timeout time.Duration) *readers {
+func newReaders(config *pgconn.Config, size int, timeout time.Duration, d *damages) *readers {
 	open := func() (*conn, error) {
 		c, err := dial(context.Background(), config)
 		if err != nil {
 			return nil, unavailableNow(err)
 		}
+		c.damages = d
 		return c, nil
 	}
 	return &readers{sqlstore.NewPool(size, errClosed, open, (*conn).close), timeout}

@@ -70,5 +70,5 @@ func (w *writer) flushMoments() error {
 func (shared) Heads(c tables.Conn, keys []int64) ([]task.Head, error) {
 	s := c.(*conn).start(qHeadsOf)
 	s.ints(keys)
-	return heads(&s)
+	return listed(&s)
 }

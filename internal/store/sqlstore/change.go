@@ -23,9 +23,9 @@ type Change struct {
 	Request *task.Request
 	// Alias is stored together with the change; empty for none.
 	Alias string
-	// Sidecars are stored together with the change; nil for none.
+	// Sidecars are stored together with the change, in their stored form; nil for none.
 	Sidecars [task.SidecarKinds][]byte
-	// Journal is added together with the change; Forget empties the journal before.
+	// Journal is added together with the change, in its stored form; Forget empties the journal before.
 	Journal []task.Record
 	Forget  bool
 }
@@ -51,7 +51,7 @@ func (ch *Change) Set(c *task.Change, rest []byte) {
 		c.Prev.StatusAt != c.Next.StatusAt || c.Prev.Due() != c.Next.Due()
 	for es := c.Entries; len(es) > 0; {
 		n := Fit(es)
-		ch.Data = task.AppendEntries(ch.Data, es[:n])
+		ch.Data = AppendEntries(ch.Data, es[:n])
 		ch.Rows = append(ch.Rows, Row{First: es[0].Version, End: len(ch.Data)})
 		es = es[n:]
 	}
@@ -65,10 +65,10 @@ func (ch *Change) Set(c *task.Change, rest []byte) {
 	}
 	ch.Alias = c.Alias
 	for i, data := range c.Sidecars {
-		ch.Sidecars[i] = bytes.Clone(data)
+		ch.Sidecars[i] = Checked(data)
 	}
 	for _, r := range c.Journal {
-		ch.Journal = append(ch.Journal, task.Record{Number: r.Number, Data: bytes.Clone(r.Data)})
+		ch.Journal = append(ch.Journal, task.Record{Number: r.Number, Data: Checked(r.Data)})
 	}
 	ch.Forget = c.Forget
 }

@@ -27,7 +27,8 @@ func AppendHead(b []byte, h *task.Head) []byte {
 	if h.Assigned != "" {
 		format = restAssigned
 	}
-	b = append(b, format)
+	from := len(b)
+	b = append(BeginChecked(b), format)
 	for _, n := range [...]int64{
 		int64(h.Dialect), int64(h.CreatedAt), h.LastMessage, h.Consumed,
 		h.Run.Epoch, h.Run.Seq, int64(h.Run.Dispatch), int64(h.Run.Attempt), int64(h.Flags()), int64(h.CancelAt),
@@ -42,15 +43,18 @@ func AppendHead(b []byte, h *task.Head) []byte {
 	for _, id := range h.Sealed {
 		b = varint.AppendBytes(b, id)
 	}
-	if h.StatusMessage == nil {
-		return b
+	if h.StatusMessage != nil {
+		b = varint.AppendBytes(b, h.StatusMessage)
 	}
-	return varint.AppendBytes(b, h.StatusMessage)
+	EndChecked(b[from:])
+	return b
 }
 
 // DecodeHead sets the fields of h that AppendHead has written. h does not share memory with b. The
-// error for damaged bytes wraps task.ErrCorrupt.
+// error for damaged bytes wraps task.ErrCorrupt. If it is ErrChecksum, the fields are set
+// nevertheless, and any of them may be wrong.
 func DecodeHead(b []byte, h *task.Head) error {
+	b, changed := Content(b)
 	if len(b) == 0 || b[0] != restFormat && b[0] != restAssigned {
 		return errRest
 	}
@@ -83,6 +87,9 @@ func DecodeHead(b []byte, h *task.Head) error {
 	}
 	if !r.Done() {
 		return errRest
+	}
+	if changed != nil {
+		return fmt.Errorf("head: %w", changed)
 	}
 	return nil
 }

@@ -23,8 +23,9 @@ func TestStoredForms(t *testing.T) {
 		got  []byte
 		want string
 	}{
-		"head":          {AppendHead(nil, &h), "010680a0abfef96208060e1006040286a0abfef962056875622d310301610002c3b6117b226d6573736167654964223a226d227d"},
-		"assigned head": {AppendHead(nil, &assigned), "020000000000000000000000056f7468657200"},
+		"head":          {AppendHead(nil, &h), "cc0c4d0e9d010680a0abfef96208060e1006040286a0abfef962056875622d310301610002c3b6117b226d6573736167654964223a226d227d"},
+		"assigned head": {AppendHead(nil, &assigned), "cc2eae417f020000000000000000000000056f7468657200"},
+		"entries":       {AppendEntries(nil, []task.Entry{{Version: 1, Kind: task.Created, State: task.Submitted, At: 1, Body: []byte("{}")}}), "cc02b9de2801010101010102027b7d"},
 		"moments":       {m.Data, "ac0201c80100046e6f7465"},
 	} {
 		if diff := cmp.Diff(tt.want, hex.EncodeToString(tt.got)); diff != "" {

@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -30,7 +29,10 @@ func (t Tasks) Journal(ctx context.Context, key task.Key, after int64) (found []
 			if err != nil {
 				return err
 			}
-			r := task.Record{Number: row.Int() & sqlstore.MaxVersion, Data: row.Blob()}
+			r := task.Record{Number: row.Int() & sqlstore.MaxVersion}
+			if r.Data, err = sqlstore.Content(row.Blob()); err != nil {
+				return fmt.Errorf("record %d: %w", r.Number, err)
+			}
 			size += len(r.Data)
 			if len(found) == maxRecords || len(found) > 0 && size > maxRecordBytes {
 				break
@@ -60,9 +62,9 @@ var (
 // Sidecar implements task.Sidecars.
 func (t Tasks) Sidecar(ctx context.Context, key task.Key, kind task.SidecarKind) (found []byte, err error) {
 	err = t.DB.ReadOf(ctx, key, func(c Conn) error {
-		return eachRow(c, qSidecar, []any{sqlstore.SidecarPlace(kind, key)}, func(row Row) error {
-			found = row.Blob()
-			return nil
+		return eachRow(c, qSidecar, []any{sqlstore.SidecarPlace(kind, key)}, func(row Row) (err error) {
+			found, err = sqlstore.Content(row.Blob())
+			return err
 		})
 	})
 	if err != nil {
@@ -72,8 +74,15 @@ func (t Tasks) Sidecar(ctx context.Context, key task.Key, kind task.SidecarKind)
 }
 
 func scanSidecar(row Row, s *task.Sidecar) error {
-	s.Data = row.Blob()
-	return scanHead(row, &s.Head)
+	data, changed := sqlstore.Content(row.Blob())
+	if err := scanListed(row, &s.Head); err != nil {
+		return err
+	}
+	if s.Data = data; changed != nil {
+		s.Data = nil
+		row.(TaskRow).Damage(s.Head.ID, fmt.Errorf("sidecar: %w", changed))
+	}
+	return nil
 }
 
 // Sidecars implements task.Sidecars.
@@ -113,9 +122,10 @@ var (
 // Snapshot implements task.Snapshots.
 func (t Tasks) Snapshot(ctx context.Context, key task.Key) (found task.Snapshot, err error) {
 	err = t.DB.ReadOf(ctx, key, func(c Conn) error {
-		return eachRow(c, qSnapshot, []any{key}, func(row Row) error {
-			found = task.Snapshot{Version: row.Int(), Data: row.Blob()}
-			return nil
+		return eachRow(c, qSnapshot, []any{key}, func(row Row) (err error) {
+			found.Version = row.Int()
+			found.Data, err = sqlstore.Content(row.Blob())
+			return err
 		})
 	})
 	if err != nil {
@@ -128,7 +138,7 @@ func (t Tasks) Snapshot(ctx context.Context, key task.Key) (found task.Snapshot,
 // task was deleted.
 func (t Tasks) SaveSnapshot(ctx context.Context, key task.Key, s task.Snapshot) error {
 	// The writer may still use the data after the caller has returned.
-	data := bytes.Clone(s.Data)
+	data := sqlstore.Checked(s.Data)
 	if data == nil {
 		data = []byte{}
 	}

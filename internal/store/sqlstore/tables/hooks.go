@@ -51,7 +51,7 @@ func scanHook(row Row, h *task.Hook) error {
 
 func scanHooked(row Row, h *task.Hooked) error {
 	_ = scanHook(row, &h.Hook)
-	return scanHead(row, &h.Head)
+	return scanListed(row, &h.Head)
 }
 
 // PutHook implements task.Hooks.

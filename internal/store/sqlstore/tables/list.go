@@ -92,7 +92,7 @@ func firstHeads(c Conn, size pageSize, q Query, values ...any) (all []task.Head,
 		}
 		all = append(all, task.Head{})
 		h := &all[len(all)-1]
-		if err := scanHead(row, h); err != nil {
+		if err := scanListed(row, h); err != nil {
 			return nil, false, err
 		}
 		size.bytes -= len(h.StatusMessage)

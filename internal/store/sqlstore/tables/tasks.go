@@ -2,7 +2,10 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
@@ -53,9 +56,11 @@ type Change struct {
 // TaskRow is a row of statements with HeadColumns, which a [TaskDB] returns.
 type TaskRow interface {
 	Row
-	// ReadHead reads the next columns into h, which is zero: heads are large. After an error, the loop
-	// over the rows ends.
+	// ReadHead reads the next columns into h, which is zero: heads are large. If the error wraps
+	// task.ErrCorrupt, h has the fields with columns, and the next row can be read.
 	ReadHead(h *task.Head) error
+	// Damage reports damaged data of a task that does not end the loop over the rows.
+	Damage(id a2a.TaskID, err error)
 	// ID returns the next column.
 	ID() string
 }
@@ -66,6 +71,31 @@ const HeadColumns = `t.status_at, t.key, t.scope, t.id, t.context,
 
 func scanHead(row Row, h *task.Head) error {
 	return row.(TaskRow).ReadHead(h)
+}
+
+// Spared reports whether err, of the head of one of several tasks, is damage that costs the others
+// nothing. The head then has the fields with columns alone. A read of this task is an error.
+func Spared(h *task.Head, err error) bool {
+	if !errors.Is(err, task.ErrCorrupt) || h.Owner == "" {
+		return false
+	}
+	*h = task.Head{
+		Key: h.Key, ID: h.ID, Owner: h.Owner, Agent: h.Agent, ContextID: h.ContextID,
+		Visibility: h.Visibility, State: h.State, StatusAt: h.StatusAt,
+		Rev: h.Rev, Version: h.Version, UpdatedAt: h.UpdatedAt,
+	}
+	return true
+}
+
+// scanListed is scanHead for one of several tasks.
+func scanListed(row Row, h *task.Head) error {
+	r := row.(TaskRow)
+	err := r.ReadHead(h)
+	if Spared(h, err) {
+		r.Damage(h.ID, err)
+		return nil
+	}
+	return err
 }
 
 // Aliases are in the table of messages, because most of them are ids of messages.
@@ -185,7 +215,7 @@ func (t Tasks) some(ctx context.Context, limit int, q Query, from int64) (found 
 				return err
 			}
 			var h task.Head
-			if err := scanHead(row, &h); err != nil {
+			if err := scanListed(row, &h); err != nil {
 				return err
 			}
 			if q != qStale || h.Run.Dispatch == task.Idle {
