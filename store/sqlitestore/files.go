@@ -28,18 +28,23 @@ type files struct {
 	// db is closed after the last connection: closing a file releases the locks of the process.
 	db     *os.File
 	dbInfo fs.FileInfo
-	dbSize int64
 	wal    *os.File // nil until the first commit of the writing connection
+	seen   seen
+	buf    [walHeadSize]byte
+}
+
+// seen is what the writer has seen of the files, with which it compares them.
+type seen struct {
+	dbSize int64
 	head   walHead
-	size   int64 // of wal
+	size   int64 // of the log
 	// counted is set once the writing connection has started the log, so that the number in its
 	// next header is known.
 	counted bool
 	// failed is set after an error of a write: SQLite then writes the header of the log again,
 	// perhaps with a salt of another series. It is reset with the next regular header.
 	failed bool
-	looked time.Time
-	buf    [walHeadSize]byte
+	looked time.Time // when the names were looked up
 }
 
 // walHead is the part of the header of a write-ahead log that identifies it. A log that starts
@@ -102,7 +107,7 @@ func (f *files) writeFailed() {
 	f.forgetWAL()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.failed = true
+	f.seen.failed = true
 }
 
 // forgetWAL expects the log to be removed with the last connection.
@@ -112,7 +117,8 @@ func (f *files) forgetWAL() {
 	if f.wal != nil {
 		_ = f.wal.Close() // it was only read
 	}
-	f.wal, f.head, f.size, f.counted = nil, walHead{}, 0, false
+	f.wal = nil
+	f.seen.head, f.seen.size, f.seen.counted = walHead{}, 0, false
 }
 
 func (f *files) close() error {
@@ -154,23 +160,30 @@ func (f *files) after() (state, error) {
 	return f.examineLocked(true)
 }
 
-// look examines the files and their names.
+// look examines the files and their names for a reader. It changes nothing that the writer has seen, so
+// that the writer finds the same; after a finding, the writer looks up the names with its next commit.
 func (f *files) look() (state, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.looked = time.Time{}
-	return f.examineLocked(false)
+	before := f.seen
+	f.seen.looked = time.Time{}
+	s, err := f.examineLocked(false)
+	f.seen = before
+	if err != nil {
+		f.seen.looked = time.Time{}
+	}
+	return s, err
 }
 
 func (f *files) examineLocked(written bool) (state, error) {
 	size, err := examine(f.db)
-	if err == nil && size == 0 && f.dbSize > 0 {
+	if err == nil && size == 0 && f.seen.dbSize > 0 {
 		err = errors.New("it was emptied")
 	}
 	if err != nil {
 		return intact, f.gone("", err)
 	}
-	f.dbSize = size
+	f.seen.dbSize = size
 	if err := f.namesLocked(); err != nil {
 		return intact, err
 	}
@@ -186,10 +199,10 @@ func (f *files) examineLocked(written bool) (state, error) {
 // namesLocked looks up the names of the files from time to time.
 func (f *files) namesLocked() error {
 	now := time.Now()
-	if now.Sub(f.looked) < pathEvery {
+	if now.Sub(f.seen.looked) < pathEvery {
 		return nil
 	}
-	f.looked = now
+	f.seen.looked = now
 	if info, err := os.Stat(f.path); err != nil || !os.SameFile(info, f.dbInfo) {
 		return f.gone("", moved(err))
 	}
@@ -215,28 +228,29 @@ func moved(err error) error {
 
 // walLocked compares the log with its state at the last call.
 func (f *files) walLocked(size int64, written bool) (state, error) {
+	last := &f.seen
 	if size < walHeadSize {
-		if !written && f.size == 0 {
+		if !written && last.size == 0 {
 			return intact, nil
 		}
-		f.size = size
+		last.size = size
 		return shorter, nil
 	}
 	if _, err := f.wal.ReadAt(f.buf[:], 0); err != nil {
 		return intact, f.gone("-wal", err)
 	}
-	old, head := f.head, walHead{number: binary.BigEndian.Uint32(f.buf[12:]), salt: binary.BigEndian.Uint32(f.buf[16:])}
+	old, head := last.head, walHead{number: binary.BigEndian.Uint32(f.buf[12:]), salt: binary.BigEndian.Uint32(f.buf[16:])}
 	valid := binary.BigEndian.Uint32(f.buf[0:])&^1 == 0x377f0682
-	started := f.size > 0 && head != old
+	started := last.size > 0 && head != old
 	regular := head.salt-old.salt == head.number-old.number
-	next := regular || f.failed || !f.counted && head.salt-old.salt == 1
+	next := regular || last.failed || !last.counted && head.salt-old.salt == 1
 	if !valid || started && !next {
 		return intact, f.gone("-wal", errors.New("its beginning was overwritten"))
 	}
-	f.counted = f.counted || started
-	f.failed = f.failed && !(started && regular)
-	cut := size < f.size && head == old
-	f.head, f.size = head, size
+	last.counted = last.counted || started
+	last.failed = last.failed && !(started && regular)
+	cut := size < last.size && head == old
+	last.head, last.size = head, size
 	if cut {
 		return shorter, nil
 	}

@@ -71,7 +71,7 @@ func rename(t *testing.T, from, to string) {
 
 // TestRunningStoreNoticesItsFiles removes, replaces and shortens the files of an open store. The
 // next write fails, later ones and Intact with it, and all that was acknowledged is in the
-// folder afterwards, although the process is killed.
+// folder afterwards, although the process is killed. It is the same if Intact looks first.
 func TestRunningStoreNoticesItsFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -92,7 +92,7 @@ func TestRunningStoreNoticesItsFiles(t *testing.T) {
 		"all files removed":  {func(t *testing.T, path string) { remove(t, path); remove(t, path+"-wal"); remove(t, path+"-mark") }, rescuedSuffix},
 		"checkpoint outside": {nil, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
+		notices := func(t *testing.T, polled bool) {
 			t.Parallel()
 			db, err := Open(filepath.Join(t.TempDir(), "parley.db"), Options{})
 			if err != nil {
@@ -114,7 +114,16 @@ func TestRunningStoreNoticesItsFiles(t *testing.T) {
 				return
 			}
 			tt.spoil(t, db.Path())
-			db.writer.files.looked = time.Time{} // as if it were a while ago
+			if polled {
+				if _, err := db.writer.files.look(); err != nil && !errors.Is(err, ErrReplaced) {
+					t.Errorf("look = %v", err)
+				}
+				if err := db.Intact(t.Context()); !errors.Is(err, ErrReplaced) {
+					t.Errorf("Intact before a write = %v, want ErrReplaced", err)
+				}
+			} else {
+				db.writer.files.seen.looked = time.Time{} // as if it were a while ago
+			}
 			err = db.Tasks().Append(t.Context(), step(t, newHead("anna", "more"), created(1)))
 			if !errors.Is(err, ErrReplaced) || !errors.Is(err, task.ErrUnavailable) {
 				t.Fatalf("Append = %v, want ErrReplaced and ErrUnavailable", err)
@@ -127,7 +136,9 @@ func TestRunningStoreNoticesItsFiles(t *testing.T) {
 				t.Errorf("Intact = %v, want ErrReplaced", err)
 			}
 			wantSaved(t, db, tt.saved)
-		})
+		}
+		t.Run(name, func(t *testing.T) { notices(t, false) })
+		t.Run(name+", polled", func(t *testing.T) { notices(t, true) })
 	}
 }
 

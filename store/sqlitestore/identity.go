@@ -183,7 +183,7 @@ func (w *writer) examined(s state, err error) error {
 	}
 	c, err := openConn(w.opts)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: the write-ahead log was shortened: %w", ErrReplaced, err)
 	}
 	switch found, err := identity(c); {
 	case err != nil:

@@ -141,8 +141,8 @@ func (db *DB) Tasks() Tasks { return Tasks{tasksTable{DB: shared{db}, Damaged: E
 func (db *DB) Loss() *Loss { return db.writer.loss }
 
 // Intact returns an error that wraps ErrReplaced if another program has removed, replaced or
-// shortened a file of the store since Open. It examines the files at once; writes examine them,
-// too.
+// shortened a file of the store since Open. It examines the files itself; writes examine them,
+// too, and find the same.
 func (db *DB) Intact(ctx context.Context) error {
 	if err := db.writer.gone.Load(); err != nil {
 		return *err

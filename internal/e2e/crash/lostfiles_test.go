@@ -38,6 +38,31 @@ func (h *smallHub) missing(ids []string) (gone []string) {
 	return gone
 }
 
+// TestPollsDoNotHideAMissingFolder moves the data folder of a running hub away, and cuts its log off,
+// while something polls /readyz: the first poll reports it, and no message is accepted.
+func TestPollsDoNotHideAMissingFolder(t *testing.T) {
+	for name, spoil := range map[string]func(data string) error{
+		"moved":       func(data string) error { return os.Rename(data, data+".bak") },
+		"log cut off": func(data string) error { return os.Truncate(filepath.Join(data, "parley.db-wal"), 4096) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &smallHub{t, hubtest.Start(t, hubtest.Options{Data: filepath.Join(t.TempDir(), "data")})}
+			h.sent(20)
+			if err := spoil(h.Data()); err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "changed by another program") {
+					t.Errorf("readyz = %d %s, want 503 that names the files", code, body)
+				}
+				if code, body := h.ask("more"); code != http.StatusServiceUnavailable {
+					t.Errorf("send = %d %s, want 503", code, body)
+				}
+			}
+		})
+	}
+}
+
 // TestLogRemovedUnderARunningHub removes the write-ahead log of a running hub. The hub accepts
 // no more messages, is not ready, and a kill loses none of the tasks that callers know.
 func TestLogRemovedUnderARunningHub(t *testing.T) {
