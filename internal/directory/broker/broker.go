@@ -237,7 +237,10 @@ func (b *Broker) Run(ctx context.Context) error {
 				b.cfg.Logger.Error("broker", "error", err)
 			}
 		case <-ctx.Done():
-			return b.save(saving)
+			if err := b.save(saving); err != nil {
+				b.cfg.Logger.Warn("the last outcomes of tasks were not stored; the statistics of agents lack them", "error", err)
+			}
+			return nil
 		}
 	}
 }

@@ -86,6 +86,21 @@ func TestKilledDatabase(t *testing.T) {
 	concealed(t, h.Output()+waiting.Output())
 }
 
+// TestStopWithoutADatabase stops a hub whose database is away. It ends in order, with status 0, and
+// logs what it could not store.
+func TestStopWithoutADatabase(t *testing.T) {
+	s := pgtest.Start(t)
+	h := &smallHub{t, hubtest.Start(t, hubtest.Options{Flags: []string{"--store", s.Database(t)}})}
+	h.sent(5)
+	s.Kill()
+	if err := h.Process().Interrupt(); err != nil {
+		t.Errorf("stop without a database = %v, want status 0", err)
+	}
+	if said := h.Output(); !strings.Contains(said, `level=WARN msg="the last outcomes of tasks were not stored`) || strings.Contains(said, "level=ERROR") {
+		t.Errorf("the log does not warn of what was not stored, or has an error:\n%s", said)
+	}
+}
+
 // TestStoresOfOneFolder: a hub with a database says that it does not use the file of SQLite in its
 // folder, and a hub with another master key does not start.
 func TestStoresOfOneFolder(t *testing.T) {
