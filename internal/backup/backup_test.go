@@ -12,7 +12,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/parley-a2a/parley/internal/testing/powercut"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -214,6 +217,97 @@ func TestDamagedBackups(t *testing.T) {
 		}
 		flipped[at] ^= 0x41
 		refused(fmt.Sprintf("changed near byte %d", at), flipped)
+	}
+}
+
+// TestRestoreExamines restores backups whose files are those of their manifest: one with a damaged
+// store, and one with fewer tasks than the manifest counts. No folder has any data then.
+func TestRestoreExamines(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil string
+		tasks int64
+	}{
+		"whole":         {"SELECT 1", 20},
+		"damaged store": {"UPDATE entries SET data = x'00' WHERE place = (SELECT max(place) FROM entries)", 20},
+		"fewer tasks":   {"SELECT 1", 21},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, _ := newFolder(t)
+			store, file, to := filepath.Join(t.TempDir(), "db"), filepath.Join(t.TempDir(), "b.tar"), filepath.Join(t.TempDir(), "data")
+			if _, err := sqlitestore.Copy(t.Context(), filepath.Join(dir, storeName), store, sqlitestore.CopyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			c, err := sqlite.OpenConn(store, sqlite.OpenReadWrite)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(sqlitex.ExecuteScript(c, tt.spoil+";", nil), c.Close()); err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.Create(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &writer{ctx: t.Context(), tar: tar.NewWriter(f), manifest: Manifest{Tasks: tt.tasks, Entries: 20}}
+			if err := errors.Join(w.all(&Source{Dir: dir}, store), f.Close()); err != nil {
+				t.Fatal(err)
+			}
+			_, err = Restore(t.Context(), file, to)
+			if name == "whole" {
+				if err != nil {
+					t.Errorf("Restore = %v", err)
+				}
+				return
+			}
+			if left := tree(t, to); !errors.Is(err, ErrDamaged) || len(left) > 0 || Unfinished(to) {
+				t.Errorf("Restore = %v and has left %v, want ErrDamaged and nothing", err, left)
+			}
+		})
+	}
+}
+
+// TestFolderThatWasFilledMeanwhile: another process has filled the folder before this one holds it.
+func TestFolderThatWasFilledMeanwhile(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(newBackup(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	dir, _ := newFolder(t)
+	before := tree(t, dir)
+	if _, err := fill(t.Context(), f, dir); !errors.Is(err, ErrNotEmpty) {
+		t.Errorf("fill = %v, want ErrNotEmpty", err)
+	}
+	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+		t.Errorf("the folder was changed (-want +got):\n%s", diff)
+	}
+}
+
+// TestPowerCutAfterRestore: a restored folder has all its files after a power cut.
+func TestPowerCutAfterRestore(t *testing.T) {
+	t.Parallel()
+	file, root := newBackup(t), t.TempDir()
+	disk := powercut.Watch(t, root)
+	to := filepath.Join(root, "data")
+	if _, err := Restore(t.Context(), file, to); err != nil {
+		t.Fatal(err)
+	}
+	left := filepath.Join(disk.Cut(t), "data")
+	if diff := cmp.Diff(tree(t, to), tree(t, left)); diff != "" {
+		t.Errorf("files after a power cut (-want +got):\n%s", diff)
+	}
+	store := func(dir string) []byte {
+		text, err := os.ReadFile(filepath.Join(dir, storeName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if !bytes.Equal(store(to), store(left)) {
+		t.Error("after a power cut the store has another content")
 	}
 }
 

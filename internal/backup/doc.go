@@ -12,8 +12,9 @@
 //
 // [Write] copies the store first. Large parts that its tasks name are on the disk before the
 // entries that name them, and the audit log is written before its head is stored, so that the later
-// copies of these files complete the store. Write examines the copied store like parley doctor. The
-// file has its name only when it is complete and synced.
+// copies of these files complete the store. Write examines the copied store like parley doctor, and
+// refuses a folder of which data is missing, unless the loss is accepted: the backup and each hub with
+// it then say so. The file has its name only when it is complete and synced.
 //
 // [Restore] verifies each file, and examines the store, before a folder has any of them. It refuses
 // a folder with data. If the process ends meanwhile, the folder has a marker with which no hub

@@ -51,7 +51,7 @@ func Restore(ctx context.Context, from, dir string) (*Manifest, error) {
 	return m, nil
 }
 
-func restore(ctx context.Context, from, dir string) (m *Manifest, err error) {
+func restore(ctx context.Context, from, dir string) (_ *Manifest, err error) {
 	f, err := os.Open(from)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,12 @@ func restore(ctx context.Context, from, dir string) (m *Manifest, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, held.Close()) }()
-	if err := vacant(dir); err != nil { // with the lock, it stays so
+	return fill(ctx, f, dir)
+}
+
+// fill restores a backup into a folder that this process holds. Another one may have filled it before.
+func fill(ctx context.Context, from io.Reader, dir string) (m *Manifest, err error) {
+	if err := vacant(dir); err != nil {
 		return nil, err
 	}
 	if err := clearRemains(dir); err != nil {
@@ -75,9 +80,9 @@ func restore(ctx context.Context, from, dir string) (m *Manifest, err error) {
 	if err := atomicfile.MkdirAll(marker, 0o700); err != nil {
 		return nil, err
 	}
-	r := &reader{ctx: ctx, in: &position{r: f}, dir: marker}
+	r := &reader{ctx: ctx, in: &position{r: from}, dir: marker}
 	if m, err = r.all(); err == nil {
-		_, err = examined(ctx, filepath.Join(marker, storeName))
+		err = examined(ctx, filepath.Join(marker, storeName), m)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(marker))
@@ -275,13 +280,17 @@ func (r *reader) manifest(from io.Reader) (*Manifest, error) {
 	return &m, nil
 }
 
-// examined examines a store like parley doctor.
-func examined(ctx context.Context, path string) (sqlitestore.Examined, error) {
+// examined examines a restored store like parley doctor, and compares it with the manifest.
+func examined(ctx context.Context, path string, m *Manifest) error {
 	var errs []error
 	n, err := sqlitestore.Examine(ctx, path, func(p sqlitestore.Problem) {
 		if len(errs) == 0 {
 			errs = append(errs, fmt.Errorf("%w: %s", ErrDamaged, p.Text))
 		}
 	})
-	return n, errors.Join(append(errs, err)...)
+	if err == nil && len(errs) == 0 && (n.Tasks != m.Tasks || n.Entries != m.Entries) {
+		err = fmt.Errorf("%w: the store has %d tasks with %d entries, and the manifest %d with %d: use another backup",
+			ErrDamaged, n.Tasks, n.Entries, m.Tasks, m.Entries)
+	}
+	return errors.Join(append(errs, err)...)
 }

@@ -49,6 +49,9 @@ type Manifest struct {
 	Tasks   int64  `json:"tasks"`
 	Entries int64  `json:"entries"`
 	Files   []File `json:"files"`
+	// Losses describe the data that the folder was known to have had and had no more, although it
+	// was backed up. The store in the backup has them as its note [sqlitestore.LossNote].
+	Losses []string `json:"losses,omitempty"`
 }
 
 // File describes a file of a backup.
@@ -67,9 +70,14 @@ type Source struct {
 	Outside map[string]string
 	// Parley is the version of the program, for information.
 	Parley string
+	// AcceptLoss backs up a folder also if it is known to have had more data; the backup says so.
+	AcceptLoss bool
+	// Lost describes known losses beside the store, such as that of the audit log.
+	Lost []string
 }
 
-// Write writes a backup of src to a new file. It replaces no file.
+// Write writes a backup of src to a new file. It replaces no file. The error wraps
+// [sqlitestore.ErrLost] for a folder that a hub would refuse because data is missing.
 func Write(ctx context.Context, src Source, to string) (*Manifest, error) {
 	m, err := write(ctx, &src, to)
 	if err != nil {
@@ -88,15 +96,27 @@ func write(ctx context.Context, src *Source, to string) (m *Manifest, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, removeAll(part, store, store+"-journal")) }()
-	n, err := sqlitestore.Copy(ctx, filepath.Join(src.Dir, storeName), store)
+	n, err := sqlitestore.Copy(ctx, filepath.Join(src.Dir, storeName), store, sqlitestore.CopyOptions{AcceptLoss: src.AcceptLoss})
 	if err != nil {
 		return nil, err
+	}
+	losses := src.Lost
+	if n.Loss != nil {
+		losses = append([]string{n.Loss.Error()}, losses...)
+	}
+	if len(losses) > 0 {
+		if !src.AcceptLoss {
+			return nil, fmt.Errorf("%w: %s", sqlitestore.ErrLost, strings.Join(losses, "; "))
+		}
+		if err := sqlitestore.NoteLoss(store, losses); err != nil {
+			return nil, err
+		}
 	}
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{ctx: ctx, tar: tar.NewWriter(f), manifest: Manifest{Tasks: n.Tasks, Entries: n.Entries}}
+	w := &writer{ctx: ctx, tar: tar.NewWriter(f), manifest: Manifest{Tasks: n.Tasks, Entries: n.Entries, Losses: losses}}
 	err = w.all(src, store)
 	if err == nil {
 		err = atomicfile.Sync(f)

@@ -13,9 +13,10 @@ import (
 )
 
 type backupCmd struct {
-	File   string `arg:"" help:"The new file."`
-	Data   string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
-	Config string `help:"The configuration file, which may name other folders for parts and audit (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
+	File       string `arg:"" help:"The new file."`
+	Data       string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
+	AcceptLoss bool   `name:"accept-loss" help:"Back up the folder although it is known to have had more data. The backup and each hub with it say so."`
+	Config     string `help:"The configuration file, which may name other folders for parts and audit (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 
 func (c *backupCmd) Run(in interrupts, o *OS) error {
@@ -26,15 +27,31 @@ func (c *backupCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	m, err := backup.Write(in.soft, backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version}, c.File)
+	src := backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version, AcceptLoss: c.AcceptLoss}
+	if lost := server.AuditLoss(in.soft, c.Data); lost != "" {
+		src.Lost = append(src.Lost, lost)
+	}
+	m, err := backup.Write(in.soft, src, c.File)
+	if errors.Is(err, sqlitestore.ErrLost) {
+		return fmt.Errorf("%w; keep the earlier backups, restore one of them, or salvage the folder with parley repair; to back up what is left: parley backup %s --data %s --accept-loss",
+			err, quote(c.File), quote(c.Data))
+	}
 	if errors.Is(err, sqlitestore.ErrNoStore) {
 		return fmt.Errorf("%w; a hub with PostgreSQL is backed up with the tools of the database, or parley export --running", err)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Stdout, "%s has %s\n", printable(c.File), contentText(m))
+	_, err = fmt.Fprintf(o.Stdout, "%s has %s\n%s", printable(c.File), contentText(m), lossText(m))
 	return err
+}
+
+// lossText describes the known losses of a backup, in a line each.
+func lossText(m *backup.Manifest) (text string) {
+	for _, l := range m.Losses {
+		text += "it was taken of a folder with a known loss: " + l + "\n"
+	}
+	return text
 }
 
 // stdioName stands for standard input or output in other programs.
@@ -81,6 +98,6 @@ func (c *restoreCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Stdout, "%s has %s\nStart it with: parley serve --data %s\n", printable(c.Data), contentText(m), quote(c.Data))
+	_, err = fmt.Fprintf(o.Stdout, "%s has %s\n%sStart it with: parley serve --data %s\n", printable(c.Data), contentText(m), lossText(m), quote(c.Data))
 	return err
 }

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
@@ -50,6 +54,22 @@ func (p *part) findings(good string) []doctor.Finding {
 	return p.found
 }
 
+// asUser is the remedy for data that this user may not read.
+const asUser = "run the command as the user of the hub, or on a copy of the folder"
+
+// rights returns the findings about the files that a start of the hub refuses. Those of the folder of
+// another user, under whom its hub runs, are not known to be wrong.
+func rights(cfg *config.Config) (all []doctor.Finding) {
+	level, advice := doctor.Wrong, ""
+	if owner, known := datadir.Owner(cfg.Data); known && owner != os.Geteuid() && os.Geteuid() != 0 {
+		level, advice = doctor.Unknown, asUser
+	}
+	for _, err := range server.Unusable(cfg) {
+		all = append(all, doctor.Finding{Level: level, Subject: "rights", Text: "the hub cannot start: " + err.Error(), Advice: advice})
+	}
+	return all
+}
+
 // databaseHint is the advice about a folder without a store, which the hub of a database has.
 const databaseHint = "if the hub keeps its data in PostgreSQL, name the database with --store; otherwise "
 
@@ -67,22 +87,55 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 	store := part{name: "store", advice: advice}
 	n, err := sqlitestore.Examine(ctx, filepath.Join(cfg.Data, server.StoreName), func(p sqlitestore.Problem) { store.problem(p.Text) })
 	log := part{name: "audit", advice: advice}
-	entries := server.ExamineAudit(ctx, cfg.Data, log.problem)
+	entries := uint64(0)
+	dir, noRights := server.AuditFolder(cfg.Data)
+	if noRights == nil && dir != "" {
+		noRights = datadir.Readable(dir)
+	}
+	if noRights == nil {
+		entries = server.ExamineAudit(ctx, cfg.Data, log.problem)
+	}
 	if errors.Is(err, sqlitestore.ErrNoStore) {
 		if len(log.found) == 0 {
 			return []doctor.Finding{{Level: doctor.Unknown, Subject: "store", Text: fmt.Sprintf("the folder %s has no data of a hub", quote(cfg.Data))}}, err
 		}
 		store.advice = databaseHint + advice
 	}
-	all, err := store.examined(err, "run the command as the user of the hub, or on a copy of the folder",
+	all, err := store.examined(err, asUser,
 		fmt.Sprintf("%s with %s agree with their logs, after %s", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), counted(int(n.Commits), "commit")))
-	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+	if noRights != nil {
+		all, err = append(all, unread("audit", asUser, noRights)), errUnexamined
+	} else {
+		all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+	}
+	if err == nil {
+		all = append(all, restoredLoss(sqlitestore.ReadNote(ctx, filepath.Join(cfg.Data, server.StoreName), sqlitestore.LossNote))...)
+	}
 	parts := part{name: "parts", advice: advice}
-	whole, failed := blobstore.Examine(ctx, cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName)), parts.problem)
+	partsDir := cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName))
+	if noRights := datadir.Readable(partsDir); noRights != nil {
+		return append(all, unread("parts", asUser, noRights)), errUnexamined
+	}
+	whole, failed := blobstore.Examine(ctx, partsDir, parts.problem)
 	if failed != nil {
 		parts.problem(failed.Error())
 	}
 	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...), err
+}
+
+// restoredLoss returns the findings about a store that was restored from a backup with a known loss,
+// by its note.
+func restoredLoss(note []byte, err error) (all []doctor.Finding) {
+	if err != nil {
+		return []doctor.Finding{{Level: doctor.Unknown, Subject: "store", Text: err.Error()}}
+	}
+	for line := range strings.Lines(string(note)) {
+		all = append(all, doctor.Finding{
+			Level: doctor.Weak, Subject: "store", Text: "it was restored from a backup with a known loss: " + strings.TrimSpace(line),
+			Advice: "if an earlier backup has the missing data, restore it into another folder and compare them",
+		})
+	}
+	return all
 }
 
 // examined returns the findings of a part after its examination has ended with err. If that is no
@@ -118,7 +171,7 @@ func unexamined(err error) bool {
 // reached; the other errors name their remedy.
 func unread(subject, advice string, err error) doctor.Finding {
 	f := doctor.Finding{Level: doctor.Unknown, Subject: subject, Text: err.Error()}
-	for _, reached := range []error{sqlitestore.ErrUnread, task.ErrUnavailable, pgstore.ErrRefused} {
+	for _, reached := range []error{sqlitestore.ErrUnread, task.ErrUnavailable, pgstore.ErrRefused, fs.ErrPermission} {
 		if errors.Is(err, reached) {
 			f.Advice = advice
 		}
@@ -139,6 +192,9 @@ func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding,
 	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
 	entries := server.VerifyAudit(cfg.Data, log.problem)
 	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+	if failed == nil {
+		all = append(all, restoredLoss(pgstore.ReadNote(ctx, cfg.Store, sqlitestore.LossNote))...)
+	}
 	if failed != nil || cfg.HubID == "" {
 		return all, err
 	}

@@ -38,7 +38,7 @@ func (c *exportCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		end, err := server.Export(in.soft, cfg, c.File, c.Running)
 		if err != nil {
-			return err
+			return adviseLoss(err, cfg.Data)
 		}
 		return printMoved(o, c.File, end)
 	})

@@ -48,7 +48,7 @@ func ExamineAudit(ctx context.Context, data string, report func(string)) (entrie
 		}
 		return 0
 	}
-	if noted && (known.Log != rep.Log || known.Seq > rep.Last.Seq) && filepath.Dir(dir) == filepath.Clean(data) && known.Dir == "" {
+	if noted && outrun(&known, rep, dir, data) {
 		report(fmt.Sprintf("the store knows entry %d of the audit log %s, and the log %s ends with entry %d", known.Seq, known.Log, rep.Log, rep.Last.Seq))
 	}
 	if _, err := os.Stat(store); errors.Is(err, os.ErrNotExist) {
@@ -57,6 +57,33 @@ func ExamineAudit(ctx context.Context, data string, report func(string)) (entrie
 		}
 	}
 	return rep.Entries
+}
+
+// outrun reports whether the store of a data folder knows more than its audit log has.
+func outrun(known *auditHead, rep *audit.Report, dir, data string) bool {
+	return (known.Log != rep.Log || known.Seq > rep.Last.Seq) && filepath.Dir(dir) == filepath.Clean(data) && known.Dir == ""
+}
+
+// AuditLoss describes what the audit log of a data folder is known to have had and has no more, as
+// [ExamineAudit] finds it; empty if nothing is missing.
+func AuditLoss(ctx context.Context, data string) string {
+	dir, err := AuditFolder(data)
+	if err != nil || dir == "" {
+		return ""
+	}
+	var known auditHead
+	text, err := sqlitestore.ReadNote(ctx, filepath.Join(data, StoreName), auditHeadName)
+	if err != nil || json.Unmarshal(text, &known) != nil {
+		return "" // the store is new, or others report its damage
+	}
+	rep, err := audit.Verify(dir, audit.Check{})
+	switch {
+	case errors.Is(err, os.ErrNotExist) && known.Dir == "":
+		return fmt.Sprintf("the audit log was removed: the store knows %d entries", known.Seq)
+	case err == nil && outrun(&known, rep, dir, data):
+		return fmt.Sprintf("the store knows entry %d of the audit log %s, and the log %s ends with entry %d", known.Seq, known.Log, rep.Log, rep.Last.Seq)
+	}
+	return ""
 }
 
 // VerifyAudit verifies the audit log of a data folder whose hub has its store elsewhere. It reports the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/auth/audit"
@@ -161,6 +162,14 @@ func (h *Hub) auditLosses() {
 		if err := h.audit.log.Append(r); err != nil {
 			h.logger.Error("the accepted loss is not in the audit log", "error", err)
 		}
+	}
+}
+
+// sayLoss logs the loss that a store has from its backup. A store that cannot be read fails later.
+func (h *Hub) sayLoss(ctx context.Context) {
+	note, _ := h.stores.agents.Note(ctx, sqlitestore.LossNote)
+	for line := range strings.Lines(string(note)) {
+		h.logger.Warn("data of this store is missing: it was restored from a backup with a known loss", "store", h.storeName, "loss", strings.TrimSpace(line))
 	}
 }
 

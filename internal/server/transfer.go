@@ -87,6 +87,9 @@ func exportTo(ctx context.Context, cfg *config.Config, to io.Writer, running boo
 	if OnDatabase(cfg.Store) {
 		err = pgstore.Dump(ctx, cfg.Store, running, w)
 	} else {
+		if lost := AuditLoss(ctx, cfg.Data); lost != "" {
+			return nil, fmt.Errorf("%w: %s", sqlitestore.ErrLost, lost)
+		}
 		err = sqlitestore.Dump(ctx, filepath.Join(cfg.Data, StoreName), w)
 		if err == nil {
 			err = exportParts(ctx, partsFolder(cfg), w)

@@ -84,11 +84,16 @@ func openToRead(path string, cache int) (*conn, error) {
 	if _, none := os.Stat(path + "-wal"); !errors.Is(none, fs.ErrNotExist) {
 		return nil, err
 	}
-	if o.path, err = filepath.Abs(path); err != nil { // a URI has no relative path
+	return openFrozen(path, cache)
+}
+
+// openFrozen opens a file that no process changes, without its write-ahead log.
+func openFrozen(path string, cache int) (*conn, error) {
+	path, err := filepath.Abs(path) // a URI has no relative path
+	if err != nil {
 		return nil, err
 	}
-	o.frozen = true
-	return openConn(o)
+	return openConn(connOptions{path: path, readOnly: true, frozen: true, cache: cache})
 }
 
 func openConn(o connOptions) (*conn, error) {

@@ -102,7 +102,7 @@ func TestReadOnlyDisk(t *testing.T) {
 		if texts, n := problems(t, file.path); len(texts) > 0 || n.Tasks != file.tasks {
 			t.Errorf("Examine(%s) has found %d tasks and %q, want %d tasks and no problem", file.path, n.Tasks, texts, file.tasks)
 		}
-		n, err := Copy(t.Context(), file.path, filepath.Join(t.TempDir(), "copy"))
+		n, err := Copy(t.Context(), file.path, filepath.Join(t.TempDir(), "copy"), CopyOptions{})
 		if err != nil || n.Tasks != file.tasks {
 			t.Errorf("Copy(%s) = %d tasks, %v, want %d", file.path, n.Tasks, err, file.tasks)
 		}

@@ -29,7 +29,7 @@ type rowSource interface {
 }
 
 // Dump writes the tables of the file at path, as of one moment. A hub may use the file meanwhile.
-// It returns ErrNoStore if there is no file.
+// It returns ErrNoStore if there is no file, and a *Loss for a file that is known to have had more data.
 func Dump(ctx context.Context, path string, w rowWriter) error {
 	if err := dumpFile(ctx, path, w); err != nil {
 		return fmt.Errorf("dump %s: %w", path, errors.Join(err, context.Cause(ctx)))
@@ -38,19 +38,17 @@ func Dump(ctx context.Context, path string, w rowWriter) error {
 }
 
 func dumpFile(ctx context.Context, path string, w rowWriter) error {
-	if empty, err := examineHead(path); err != nil || empty {
-		return errors.Join(err, ErrNoStore)
-	}
-	c, err := openToRead(path, 8<<20)
+	c, err := openKnown(path, false)
 	if err != nil {
 		return err
 	}
 	c.raw.SetInterrupt(ctx.Done())
-	err = dumpTables(c, w)
+	err = c.dumpTables(w)
 	return errors.Join(err, c.close())
 }
 
-func dumpTables(c *conn, w rowWriter) error {
+func (r *toRead) dumpTables(w rowWriter) error {
+	c := r.conn
 	steps, err := sqlstore.Migrations(schema)
 	if err != nil {
 		return err
@@ -64,6 +62,13 @@ func dumpTables(c *conn, w rowWriter) error {
 	}
 	if err != nil {
 		return err
+	}
+	loss, err := r.lost(c)
+	if err != nil {
+		return err
+	}
+	if loss != nil {
+		return loss
 	}
 	for _, t := range dump.Tables() {
 		if err := dumpTable(c, w, &t); err != nil {

@@ -24,6 +24,9 @@ type Problem struct {
 // Examined counts what Examine has read.
 type Examined struct {
 	Tasks, Entries, Commits int64
+	// Loss is the data that a copied file is known to have had and lacks; nil if there is none. See
+	// CopyOptions.
+	Loss *Loss
 }
 
 // Examine reads the file at path and reports its problems: damaged pages, commits that are

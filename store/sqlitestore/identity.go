@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 )
 
 var (
@@ -40,19 +41,10 @@ func (w *writer) compare(c *conn) (*mark, error) {
 	if err != nil || claim == nil {
 		return nil, err
 	}
-	// Files of earlier layouts have no identity.
-	has, err := c.number("SELECT count(*) FROM sqlite_schema WHERE name = 'identity'")
-	if err != nil {
-		return nil, err
-	}
-	var found mark
-	if has > 0 {
-		if found, err = identity(c); err != nil {
-			return nil, err
-		}
-	}
-	loss := claim.loss(found)
+	loss, err := claim.lossIn(c)
 	switch {
+	case err != nil:
+		return nil, err
 	case loss == nil && claim.store == "":
 		return nil, nil
 	case loss == nil:
@@ -66,6 +58,25 @@ func (w *writer) compare(c *conn) (*mark, error) {
 	return nil, nil
 }
 
+// lossIn compares the mark with the file of c. A nil mark knows nothing.
+func (m *mark) lossIn(c *conn) (*Loss, error) {
+	if m == nil {
+		return nil, nil
+	}
+	// Files of earlier layouts have no identity.
+	has, err := c.number("SELECT count(*) FROM sqlite_schema WHERE name = 'identity'")
+	if err != nil {
+		return nil, err
+	}
+	var found mark
+	if has > 0 {
+		if found, err = identity(c); err != nil {
+			return nil, err
+		}
+	}
+	return m.loss(found), nil
+}
+
 // prepare examines the files at path before SQLite does. SQLite takes an empty file for a new
 // one, and removes the write-ahead log beside it; and it applies a log of another file. If accept
 // is set, a loss is returned without an error, and the log is kept under another name.
@@ -73,15 +84,7 @@ func prepare(path string, accept bool) (*Loss, error) {
 	if err := regular(path); err != nil {
 		return nil, err
 	}
-	empty, err := examineHead(path)
-	if err != nil {
-		return nil, err
-	}
-	known := lossOfAll
-	if !empty {
-		known = mixed
-	}
-	loss, err := known(path)
+	_, loss, err := outside(path)
 	switch {
 	case err != nil || loss == nil:
 		return nil, err
@@ -89,6 +92,88 @@ func prepare(path string, accept bool) (*Loss, error) {
 		return nil, loss
 	}
 	return loss, setAside(path + "-wal")
+}
+
+// outside reports whether the file at path is missing or empty, and returns the loss that shows before
+// SQLite opens it: of the whole file, or of the file without the log beside it.
+func outside(path string) (empty bool, loss *Loss, err error) {
+	if empty, err = examineHead(path); err != nil {
+		return false, nil, err
+	}
+	if empty {
+		loss, err = lossOfAll(path)
+	} else {
+		loss, err = mixed(path)
+	}
+	return empty, loss, err
+}
+
+// toRead is a file that another process reads, with the loss that is known of it.
+type toRead struct {
+	*conn
+	claim *mark
+	loss  *Loss
+}
+
+// openKnown opens a file to read all that it has. The error is a Loss if the file is known to have had
+// more, unless accept is set, and ErrNoStore if there is no file. The log of another file is left out.
+func openKnown(path string, accept bool) (*toRead, error) {
+	// The mark is read first: a running hub commits more meanwhile.
+	claim, err := readMark(path)
+	if err != nil {
+		return nil, err
+	}
+	empty, loss, err := outside(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case loss != nil && (empty || !accept):
+		return nil, loss
+	case empty:
+		return nil, ErrNoStore
+	}
+	open := openToRead
+	if loss != nil {
+		open = openFrozen
+	}
+	c, err := open(path, 8<<20)
+	if err != nil {
+		return nil, err
+	}
+	return &toRead{c, claim, loss}, nil
+}
+
+// lost returns the loss of the file, as of the transaction of c, which may be a connection to a copy.
+func (r *toRead) lost(c *conn) (*Loss, error) {
+	if r.loss != nil {
+		return r.loss, nil
+	}
+	return r.claim.lossIn(c)
+}
+
+// LossNote is the name of the note that a copy has of a loss that was accepted: lines of text.
+const LossNote = "store.loss"
+
+// NoteLoss notes a loss in the file at path, which no hub uses, for the hubs that use it later.
+func NoteLoss(path string, lines []string) error {
+	c, err := openConn(connOptions{path: path, cache: 1 << 20})
+	if err != nil {
+		return fmt.Errorf("note the loss in %s: %w", path, err)
+	}
+	note, err := tables.ReadNote(c, LossNote)
+	if err == nil {
+		if len(note) > 0 {
+			lines = append([]string{string(note)}, lines...)
+		}
+		err = tables.WriteNote(c, LossNote, []byte(strings.Join(lines, "\n")))
+	}
+	if err == nil {
+		err = c.script(forgetAuditHead) // the audit log may lack entries, too
+	}
+	if err = errors.Join(err, c.close()); err != nil {
+		return fmt.Errorf("note the loss in %s: %w", path, err)
+	}
+	return nil
 }
 
 // lossOfAll returns the loss of a file that is missing or empty; nil if it is a new one.

@@ -60,11 +60,16 @@ func (r *Salvaged) mendTables(c *conn, next int64) error {
 			return err
 		}
 	}
+	if err := c.script(forgetAuditHead); err != nil {
+		return err
+	}
 	return c.script(fmt.Sprintf(`DELETE FROM counters;
 		INSERT INTO counters SELECT scope, state, count(*) FROM tasks WHERE shown = 0 GROUP BY 1, 2;
-		UPDATE sequence SET next_key = max(next_key, %d, (SELECT coalesce(max(key), 0) + 1 FROM tasks));
-		DELETE FROM notes WHERE name = 'audit.head'`, next))
+		UPDATE sequence SET next_key = max(next_key, %d, (SELECT coalesce(max(key), 0) + 1 FROM tasks))`, next))
 }
+
+// forgetAuditHead forgets the last known entry of an audit log. The next hub notes it again.
+const forgetAuditHead = "DELETE FROM notes WHERE name = 'audit.head'"
 
 // mendTasks compares each task with its log, and cuts or deletes the entries that do not fit.
 func (r *Salvaged) mendTasks(ctx context.Context, db *DB) error {

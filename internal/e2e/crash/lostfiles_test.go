@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,7 @@ func TestLostDataStopsTheStart(t *testing.T) {
 					t.Fatalf("start = %v, want a refusal with %q and the way to continue", err, tt.text)
 				}
 			}
+			wantLossInBackup(t, h.Hub, tt.names, tt.empty)
 			accepting := hubtest.New(t, hubtest.Options{Data: h.Data(), Flags: []string{"--accept-loss"}})
 			if err := accepting.Start(); err != nil {
 				t.Fatal(err)
@@ -145,6 +147,46 @@ func TestLostDataStopsTheStart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantLossInBackup backs up and exports a folder that a hub refuses: both are refused, too. With
+// --accept-loss the backup of a store that is left says so, and so do the hub with it and doctor.
+func wantLossInBackup(t *testing.T, h *hubtest.Hub, removed []string, empty bool) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "b.tar")
+	none := empty || slices.Contains(removed, "parley.db")
+	for _, args := range [][]string{{"backup", file}, {"export", file}} {
+		out, err := h.Parley(t.Context(), append(args, "--data", h.Data())...)
+		if err == nil || !none && !strings.Contains(err.Error(), "--accept-loss") {
+			t.Errorf("parley %s of a folder with a known loss = %v, want a refusal:\n%s", args[0], err, out)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Fatalf("parley %s has made a file", args[0])
+		}
+	}
+	out, err := h.Parley(t.Context(), "backup", file, "--data", h.Data(), "--accept-loss")
+	if none {
+		if err == nil {
+			t.Errorf("backup without a store: %s", out)
+		}
+		return
+	}
+	if err != nil || !strings.Contains(out, "known loss") {
+		t.Errorf("backup with --accept-loss = %v, want one that says so:\n%s", err, out)
+	}
+	to := filepath.Join(dir, "data")
+	if out, err := h.Parley(t.Context(), "restore", file, "--data", to); err != nil || !strings.Contains(out, "known loss") {
+		t.Errorf("restore = %v, want one that says so:\n%s", err, out)
+	}
+	if out, err := h.Parley(t.Context(), "doctor", "--data", to, "--offline"); err != nil || !strings.Contains(out, "restored from a backup with a known loss") {
+		t.Errorf("doctor of the restored folder = %v, want the loss:\n%s", err, out)
+	}
+	restored := hubtest.Start(t, hubtest.Options{Data: to})
+	if !strings.Contains(restored.Output(), "level=WARN msg=\"data of this store is missing") {
+		t.Errorf("the restored hub does not name the loss:\n%s", restored.Output())
+	}
+	restored.Stop()
 }
 
 func wantLossAudited(t *testing.T, data string) {

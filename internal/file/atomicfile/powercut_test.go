@@ -1,6 +1,7 @@
 package atomicfile_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -34,5 +35,30 @@ func TestPowerCut(t *testing.T) {
 				wantNames(t, left, "a")
 			}
 		})
+	}
+}
+
+// TestSyncAsksTheSystem syncs files that the system cannot sync: a simulated disk does not know
+// whether it was asked.
+func TestSyncAsksTheSystem(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	if err := atomicfile.Sync(w); err == nil {
+		t.Error("Sync of a pipe succeeds: the system was not asked")
+	}
+	closed, err := os.Create(filepath.Join(t.TempDir(), "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := atomicfile.Sync(closed); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Sync of a closed file = %v, want ErrClosed", err)
 	}
 }

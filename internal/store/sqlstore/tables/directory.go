@@ -117,6 +117,9 @@ func ReadNote(c Conn, name string) ([]byte, error) {
 	return note, err
 }
 
+// WriteNote stores a note of the directory.
+func WriteNote(c Conn, name string, note []byte) error { return c.Exec(qPutNote, name, note) }
+
 // PutNote implements dirstore.Notes.
 func (l AgentStore) PutNote(ctx context.Context, name string, note []byte) error {
 	err := dirstore.ErrNoName
