@@ -62,7 +62,8 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 		noKeys = errUnexamined.Error()
 	}
 	facts := c.facts(ctx, cfg, noKeys)
-	found := append(folder, doctor.Examine(facts)...)
+	unusable := rights(cfg)
+	found := append(append(unusable, folder...), doctor.Examine(facts)...)
 	bad := 0
 	for _, f := range found {
 		if f.Level == doctor.Weak || f.Level == doctor.Wrong {
@@ -77,6 +78,9 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	}
 	if damaged {
 		return errors.New(damageOf(cfg))
+	}
+	if len(unusable) > 0 {
+		return fmt.Errorf("a hub of this user cannot start with the folder %s: see its rights", cfg.Data)
 	}
 	if unread != nil {
 		return unread

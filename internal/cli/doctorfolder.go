@@ -61,13 +61,19 @@ const asUser = "run the command as the user of the hub, or on a copy of the fold
 // another user, under whom its hub runs, are not known to be wrong.
 func rights(cfg *config.Config) (all []doctor.Finding) {
 	level, advice := doctor.Wrong, ""
-	if owner, known := datadir.Owner(cfg.Data); known && owner != os.Geteuid() && os.Geteuid() != 0 {
+	if foreign(cfg.Data) {
 		level, advice = doctor.Unknown, asUser
 	}
 	for _, err := range server.Unusable(cfg) {
 		all = append(all, doctor.Finding{Level: level, Subject: "rights", Text: "the hub cannot start: " + err.Error(), Advice: advice})
 	}
 	return all
+}
+
+// foreign reports whether a file or folder belongs to another user.
+func foreign(path string) bool {
+	owner, known := datadir.Owner(path)
+	return known && owner != os.Geteuid() && os.Geteuid() != 0
 }
 
 // databaseHint is the advice about a folder without a store, which the hub of a database has.
@@ -85,7 +91,12 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 	}
 	advice := fmt.Sprintf(folderAdvice, quote(cfg.Data))
 	store := part{name: "store", advice: advice}
-	n, err := sqlitestore.Examine(ctx, filepath.Join(cfg.Data, server.StoreName), func(p sqlitestore.Problem) { store.problem(p.Text) })
+	file := filepath.Join(cfg.Data, server.StoreName)
+	if err := datadir.Usable(file); err != nil && !foreign(file) {
+		// SQLite would make the files beside it, with the same rights.
+		return []doctor.Finding{unread("store", "", err)}, errUnexamined
+	}
+	n, err := sqlitestore.Examine(ctx, file, func(p sqlitestore.Problem) { store.problem(p.Text) })
 	log := part{name: "audit", advice: advice}
 	entries := uint64(0)
 	dir, noRights := server.AuditFolder(cfg.Data)
@@ -109,7 +120,7 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 		all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
 	}
 	if err == nil {
-		all = append(all, restoredLoss(sqlitestore.ReadNote(ctx, filepath.Join(cfg.Data, server.StoreName), sqlitestore.LossNote))...)
+		all = append(all, restoredLoss(sqlitestore.ReadNote(ctx, file, sqlitestore.LossNote))...)
 	}
 	parts := part{name: "parts", advice: advice}
 	partsDir := cmp.Or(cfg.Parts.Dir, filepath.Join(cfg.Data, server.PartsName))
