@@ -55,8 +55,9 @@
 //
 // # Non-guarantees
 //
-// Bytes that another program changes inside of the files are found only when they are read, or by
-// [DB.CheckPages] if the structure of a page is affected. A file that is moved away is noticed up to a quarter of a second later.
+// Bytes that another program changes inside of the files are found only when they are read, by
+// checksums of logs, heads and the data beside them, or by [DB.CheckPages] if the structure of a page
+// is affected. Other tables have no checksums. A file that is moved away is noticed up to a quarter of a second later.
 //
 // The file must be on a local file system with working locks; network file systems have none.
 // Sweeping returns space to the file system in small steps, so the file shrinks later than

@@ -292,3 +292,36 @@ func TestStuckTurn(t *testing.T) {
 	<-held
 	put(t, b, "one") // waits until the database ends the transaction
 }
+
+// TestHubsOfTheVersionBefore opens a database of the layout before checksums. While hubs of that
+// version run, which could not read what this one writes, it is refused; afterwards it is changed, and
+// its rows without checksums are read.
+func TestHubsOfTheVersionBefore(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Shared(t)
+	url := s.Database(t)
+	running, err := Open(t.Context(), url, asMember("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, running, "t1")
+	s.Exec(t, nameOf(url), `DELETE FROM parley.migrations WHERE step = 6; UPDATE parley.sequence SET least = 1;
+		UPDATE parley.entries SET data = substr(data, 6); UPDATE parley.tasks SET rest = substr(rest, 6)`)
+	if db, err := Open(t.Context(), url, asMember("b")); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "1 hubs of an earlier version") {
+		t.Errorf("Open = %v, want ErrInUse that names the hubs", err)
+		if err == nil {
+			_ = db.Close()
+		}
+	}
+	if err := running.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := openTest(t, url, asMember("b"))
+	mustFind(t, db, "t1")
+	put(t, db, "t2")
+	mustFind(t, db, "t2")
+	n, err := Examine(t.Context(), url, func(p string) { t.Errorf("problem: %s", p) })
+	if err != nil || n.Tasks != 2 {
+		t.Errorf("Examine = %+v, %v", n, err)
+	}
+}
