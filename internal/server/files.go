@@ -165,8 +165,8 @@ func (h *Hub) auditLosses() {
 	}
 }
 
-// sayLoss logs the loss that a store has from its backup. A store that cannot be read fails later.
-func (h *Hub) sayLoss(ctx context.Context) {
+// logLoss logs the loss that a store has from its backup. A store that cannot be read fails later.
+func (h *Hub) logLoss(ctx context.Context) {
 	note, _ := h.stores.agents.Note(ctx, sqlitestore.LossNote)
 	for line := range strings.Lines(string(note)) {
 		h.logger.Warn("data of this store is missing: it was restored from a backup with a known loss", "store", h.storeName, "loss", strings.TrimSpace(line))

@@ -18,7 +18,7 @@ import (
 // nothing. A start refuses the first of them, and parley doctor reports all.
 func Unusable(cfg *config.Config) (all []error) {
 	here := func(name string) string { return filepath.Join(cfg.Data, name) }
-	paths := []string{cfg.Data, here("parley.lock"), here("runs"), here(spoolName), here("bus.json")}
+	paths := []string{cfg.Data, here("parley.lock"), here("runs"), here(spoolName)}
 	if !OnDatabase(cfg.Store) {
 		for _, suffix := range []string{"", "-wal", "-shm", sqlitestore.MarkSuffix} {
 			paths = append(paths, here(StoreName+suffix))

@@ -197,7 +197,7 @@ func (h *Hub) openStore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.sayLoss(ctx)
+	h.logLoss(ctx)
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.stores.keys, AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 		Refused: h.audit.refused(), KnownRoles: func() []string { return h.cfg.KnownRoles(h.rules) },

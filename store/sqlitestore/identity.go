@@ -84,7 +84,7 @@ func prepare(path string, accept bool) (*Loss, error) {
 	if err := regular(path); err != nil {
 		return nil, err
 	}
-	_, loss, err := outside(path)
+	_, loss, err := filesLoss(path)
 	switch {
 	case err != nil || loss == nil:
 		return nil, err
@@ -94,9 +94,9 @@ func prepare(path string, accept bool) (*Loss, error) {
 	return loss, setAside(path + "-wal")
 }
 
-// outside reports whether the file at path is missing or empty, and returns the loss that shows before
+// filesLoss reports whether the file at path is missing or empty, and returns the loss that shows before
 // SQLite opens it: of the whole file, or of the file without the log beside it.
-func outside(path string) (empty bool, loss *Loss, err error) {
+func filesLoss(path string) (empty bool, loss *Loss, err error) {
 	if empty, err = examineHead(path); err != nil {
 		return false, nil, err
 	}
@@ -123,7 +123,7 @@ func openKnown(path string, accept bool) (*toRead, error) {
 	if err != nil {
 		return nil, err
 	}
-	empty, loss, err := outside(path)
+	empty, loss, err := filesLoss(path)
 	switch {
 	case err != nil:
 		return nil, err

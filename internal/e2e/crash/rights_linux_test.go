@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -54,8 +55,11 @@ func plain(t *testing.T) *program {
 	return p
 }
 
+// command is ended with the test or, if it does not end by itself, when patience is over.
 func (p *program) command(t *testing.T, args ...string) *exec.Cmd {
-	c := exec.CommandContext(t.Context(), p.path, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, p.path, args...)
 	c.Dir, c.SysProcAttr = p.dir, p.system
 	c.Env = []string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH")}
 	return c

@@ -48,7 +48,7 @@ type conn struct {
 	raw   *pgconn.PgConn
 	stmts []*pgconn.StatementDescription
 	names tables.Names
-	// damages counts damaged data that does not end a read; nil if nobody counts it.
+	// damages counts damaged data that does not end a read; nil if it is not counted.
 	damages *damages
 	// touched is called for each topic that a statement changes; nil in a reading connection.
 	touched func(topic string)
