@@ -33,7 +33,7 @@ func (c *backupCmd) Run(in interrupts, o *OS) error {
 	}
 	m, err := backup.Write(in.soft, src, c.File)
 	if errors.Is(err, sqlitestore.ErrLost) {
-		return fmt.Errorf("%w; keep the earlier backups, restore one of them, or salvage the folder with parley repair; to back up what is left: parley backup %s --data %s --accept-loss",
+		return fmt.Errorf("%w; keep the earlier backups, restore one of them, or salvage the folder with parley repair; to back up the rest: parley backup %s --data %s --accept-loss",
 			err, quote(c.File), quote(c.Data))
 	}
 	if errors.Is(err, sqlitestore.ErrNoStore) {

@@ -57,8 +57,8 @@ func (p *part) findings(good string) []doctor.Finding {
 // asUser is the remedy for data that this user may not read.
 const asUser = "run the command as the user of the hub, or on a copy of the folder"
 
-// rights returns the findings about the files that a start of the hub refuses. Those of the folder of
-// another user, under whom its hub runs, are not known to be wrong.
+// rights returns the findings about the files that a start of the hub refuses. In the folder of another
+// user, as which its hub runs, they are unknown.
 func rights(cfg *config.Config) (all []doctor.Finding) {
 	level, advice := doctor.Wrong, ""
 	if foreign(cfg.Data) {

@@ -64,8 +64,8 @@ func outrun(known *auditHead, rep *audit.Report, dir, data string) bool {
 	return (known.Log != rep.Log || known.Seq > rep.Last.Seq) && filepath.Dir(dir) == filepath.Clean(data) && known.Dir == ""
 }
 
-// AuditLoss describes what the audit log of a data folder is known to have had and has no more, as
-// [ExamineAudit] finds it; empty if nothing is missing.
+// AuditLoss describes the entries that the audit log of a data folder is known to have had and has no
+// more, as [ExamineAudit] finds them; empty if nothing is missing.
 func AuditLoss(ctx context.Context, data string) string {
 	dir, err := AuditFolder(data)
 	if err != nil || dir == "" {

@@ -38,6 +38,7 @@ func (h *Hub) openFile(ctx context.Context) error {
 		return err
 	}
 	h.db, h.stores, h.storeName = db, inFile(db), path
+	h.logLoss(ctx)
 	h.opened(db.Close)
 	if loss := db.Loss(); loss != nil {
 		h.losses = append(h.losses, loss)

@@ -125,9 +125,6 @@ func open(ctx context.Context, o Options) (*Hub, error) {
 }
 
 func (h *Hub) open(ctx context.Context) (err error) {
-	if wrong := Unusable(h.cfg); len(wrong) > 0 {
-		return wrong[0]
-	}
 	// The folder comes first: a second hub with the same folder is more likely than one with
 	// the same address, and its error message is better.
 	if h.dir, err = datadir.Open(h.cfg.Data); err != nil {
@@ -197,7 +194,6 @@ func (h *Hub) openStore(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	h.logLoss(ctx)
 	h.keys = &auth.Keyring{
 		Configured: h.cfg.Auth.Keys(), Store: h.stores.keys, AllowAnonymous: h.cfg.AllowAnonymous, Logger: h.logger,
 		Refused: h.audit.refused(), KnownRoles: func() []string { return h.cfg.KnownRoles(h.rules) },

@@ -92,6 +92,7 @@ func (h *Hub) openDatabase(ctx context.Context) error {
 	h.opened(db.Close)
 	h.stores = inDatabase(db)
 	h.storeName = db.Name()
+	h.logLoss(ctx)
 	if err := h.joinOthers(ctx, db, member); err != nil {
 		return err
 	}
@@ -134,6 +135,9 @@ func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error)
 // Open opens the resources of the hub: the data folder, the addresses, the store. An error in
 // the configuration is a *ConfigError. While a database is not available, Open waits for it.
 func Open(ctx context.Context, o Options) (*Hub, error) {
+	if wrong := Unusable(o.Config); len(wrong) > 0 {
+		return nil, wrong[0]
+	}
 	for {
 		h, err := open(ctx, o)
 		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store) || ctx.Err() != nil {

@@ -58,7 +58,7 @@ type conn struct {
 	// scratch is a buffer for bytes that are read and decoded at once.
 	scratch []byte
 	names   tables.Names
-	// met is told of damaged data that does not end a read; nil if it is not counted.
+	// met counts damaged data that does not end a read; nil if it is not counted.
 	met func(subject, error)
 }
 

@@ -33,7 +33,7 @@ type files struct {
 	buf    [walHeadSize]byte
 }
 
-// seen is what the writer has seen of the files, with which it compares them.
+// seen is the state of the files that the writer has seen last, with which it compares them.
 type seen struct {
 	dbSize int64
 	head   walHead

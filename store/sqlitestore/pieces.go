@@ -336,7 +336,7 @@ func (c *conn) body(key task.Key, version int64) ([]byte, error) {
 // wholeRest returns the rest of a head with its status message.
 func (c *conn) wholeRest(key task.Key, rest []byte) ([]byte, error) {
 	if content, _ := sqlstore.Content(rest); len(content) == 0 || content[0] != headRefers {
-		return rest, nil // it is copied as it is, even if it has changed
+		return rest, nil // copied unchanged, even if it is damaged
 	}
 	var h task.Head
 	message, err := decodeHead(rest, &h)

@@ -87,7 +87,7 @@ func TestKilledDatabase(t *testing.T) {
 }
 
 // TestStopWithoutADatabase stops a hub whose database is away. It ends in order, with status 0, and
-// logs what it could not store.
+// warns that data was not stored.
 func TestStopWithoutADatabase(t *testing.T) {
 	s := pgtest.Start(t)
 	h := &smallHub{t, hubtest.Start(t, hubtest.Options{Flags: []string{"--store", s.Database(t)}})}

@@ -1,8 +1,8 @@
 package crash
 
 import (
-	"context"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,11 +55,9 @@ func plain(t *testing.T) *program {
 	return p
 }
 
-// command is ended with the test or, if it does not end by itself, when patience is over.
 func (p *program) command(t *testing.T, args ...string) *exec.Cmd {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, p.path, args...)
+	t.Helper()
+	c := exec.CommandContext(t.Context(), p.path, args...)
 	c.Dir, c.SysProcAttr = p.dir, p.system
 	c.Env = []string{"HOME=" + p.dir, "PATH=" + os.Getenv("PATH")}
 	return c
@@ -95,6 +93,13 @@ func TestDoctorRefusesWhatServeRefuses(t *testing.T) {
 	if err := hub.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	// A hub that starts nevertheless ends at once: another program has its address.
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	serve[len(serve)-1] = taken.Addr().String()
 	doctor := []string{"doctor", "--data", data, "--offline"}
 	if out, err := p.command(t, doctor...).CombinedOutput(); err != nil || strings.Contains(string(out), "rights") {
 		t.Fatalf("doctor of a sound folder = %v\n%s", err, out)

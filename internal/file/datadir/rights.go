@@ -29,7 +29,7 @@ func Usable(path string) error {
 	return fmt.Errorf("%s has the mode %04o: %w; allow its user to change it with: chmod %s %[1]s", path, info.Mode().Perm(), err, rights)
 }
 
-// Owner returns the user to whom the file or folder at path belongs.
+// Owner returns the owner of the file or folder at path.
 func Owner(path string) (uid int, known bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func Readable(root string) error {
 		if errors.Is(err, fs.ErrPermission) {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		return nil // others report what is missing
+		return nil // missing files are found by their readers
 	})
 	return err
 }

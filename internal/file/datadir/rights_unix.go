@@ -31,7 +31,7 @@ func access(path string, write bool) error {
 	return nil
 }
 
-// ownerOf returns the user to whom a file belongs.
+// ownerOf returns the owner of a file.
 func ownerOf(info fs.FileInfo) (uid int, known bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -42,7 +42,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-// TestRowsWithoutChecksums: rows of earlier versions are read as they are.
+// TestRowsWithoutChecksums reads rows of earlier versions.
 func TestRowsWithoutChecksums(t *testing.T) {
 	t.Parallel()
 	want := []task.Entry{{Version: 1, Kind: task.Created, State: task.Submitted, At: 1, Body: []byte(`{}`)}}
