@@ -59,6 +59,7 @@ func Challenges() []string {
 // message for all.
 const (
 	flawMissing = "no credentials"
+	flawProxied = "forwarded by a proxy to a hub without keys"
 	flawEmpty   = "empty credentials"
 	flawLong    = "credentials are too long"
 	flawScheme  = "unknown scheme of authorization"

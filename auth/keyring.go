@@ -190,11 +190,7 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 		if err := r.misplaced(ctx, ks, req); err != nil {
 			return nil, err
 		}
-		if r.AllowAnonymous || LocalPeer(req.RemoteAddr) {
-			return anonymous, nil
-		}
-		r.report(attempt{from: req.RemoteAddr, flaw: flawMissing})
-		return nil, errRequired
+		return r.local(req)
 	}
 	text, flaw := credential(req)
 	if flaw == "" {
@@ -219,6 +215,26 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 	}
 	return nil, r.refuse(ctx, req, attempt{flaw: flaw, hint: hintOf(text)})
 }
+
+// local returns the principal of a caller while the Keyring is off.
+func (r *Keyring) local(req *Request) (*Principal, error) {
+	if r.AllowAnonymous {
+		return anonymous, nil
+	}
+	if err := CheckDirect(req.Header); err != nil {
+		r.report(attempt{from: req.RemoteAddr, flaw: flawProxied})
+		return nil, err
+	}
+	if !LocalPeer(req.RemoteAddr) {
+		r.report(attempt{from: req.RemoteAddr, flaw: flawMissing})
+		return nil, errRequired
+	}
+	return anonymous, nil
+}
+
+// LocalOnly reports whether the Keyring is off and accepts callers on this machine only, see
+// [LocalOnly].
+func (r *Keyring) LocalOnly() bool { return !r.AllowAnonymous && !r.On() }
 
 // withoutKey returns the principal of a caller without a key or token, by the certificate of
 // its connection. A key or token in the request takes precedence over the certificate, even if

@@ -146,15 +146,24 @@ func Anonymous(everywhere bool) Authenticator {
 }
 
 // ThisMachine returns an Authenticator that accepts callers on this machine as the anonymous
-// local principal and refuses all others.
-func ThisMachine() Authenticator {
-	return Func(func(_ context.Context, r *Request) (*Principal, error) {
-		if !LocalPeer(r.RemoteAddr) {
-			return nil, errRequired
-		}
-		return anonymous, nil
-	})
+// local principal. It refuses all others, and requests that a proxy has forwarded.
+func ThisMachine() Authenticator { return thisMachine{} }
+
+type thisMachine struct{}
+
+// Authenticate implements Authenticator.
+func (thisMachine) Authenticate(_ context.Context, r *Request) (*Principal, error) {
+	if err := CheckDirect(r.Header); err != nil {
+		return nil, err
+	}
+	if !LocalPeer(r.RemoteAddr) {
+		return nil, errRequired
+	}
+	return anonymous, nil
 }
+
+// LocalOnly reports that callers need no credentials, see [LocalOnly].
+func (thisMachine) LocalOnly() bool { return true }
 
 // LocalPeer reports whether a peer, "host:port", is on this machine. A peer without an IP
 // address is connected by a local socket. Behind a proxy the peer is the proxy.

@@ -30,6 +30,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkAddress(d, "listen", c.Listen)
 	checkAddress(d, "grpc_listen", c.GRPCListen)
 	checkURL(d, "public_url", c.PublicURL)
+	checkHosts(d, c.AllowedHosts)
 	for i := range c.Agents {
 		key := "agents[" + strconv.Itoa(i) + "]"
 		checkAgent(d, key, &c.Agents[i])
@@ -103,6 +104,14 @@ func checkAddress(d *yamlfile.Decoder, key, address string) {
 	}
 	if err != nil {
 		d.Problem(nil, key, "%q is not an address like 127.0.0.1:4100", yamlfile.Clip(address))
+	}
+}
+
+func checkHosts(d *yamlfile.Decoder, hosts []string) {
+	for i, host := range hosts {
+		if u, err := url.Parse("http://" + host); err != nil || u.Host != host || u.Hostname() == "" || strings.Contains(host, "*") {
+			d.Problem(nil, "allowed_hosts["+strconv.Itoa(i)+"]", "%q is not a host like hub.example or hub.example:8443", yamlfile.Clip(host))
+		}
 	}
 }
 

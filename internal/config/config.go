@@ -69,6 +69,9 @@ type Config struct {
 	HubID string `yaml:"hub_id"`
 	// PublicURL is the address in cards. If empty, it is derived from each request.
 	PublicURL string `yaml:"public_url"`
+	// AllowedHosts are further hosts, with or without a port, under which callers and browsers reach
+	// a hub with keys that listens on a loopback address. The host of PublicURL needs no entry.
+	AllowedHosts []string `yaml:"allowed_hosts"`
 	// TrustForwarded derives it from X-Forwarded-Proto and X-Forwarded-Host.
 	TrustForwarded bool `yaml:"trust_forwarded"`
 	// AllowAnonymous accepts callers without credentials from other machines.

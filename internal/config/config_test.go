@@ -231,6 +231,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"address", "listen: localhost\n", `parley.yaml:1: listen: "localhost" is not an address like 127.0.0.1:4100`},
 		{"port", "grpc_listen: localhost:99999\n", `parley.yaml:1: grpc_listen: "localhost:99999" is not an address like 127.0.0.1:4100`},
 		{"url", "public_url: hub.example\n", `parley.yaml:1: public_url: "hub.example" is not a URL like https://hub.example`},
+		{"host with scheme", "allowed_hosts: [hub.example:8443, https://hub.example]\n", `parley.yaml:1: allowed_hosts[1]: "https://hub.example" is not a host like hub.example or hub.example:8443`},
 		{"url with query", "public_url: https://hub.example/?a=b\n", `parley.yaml:1: public_url: the URL must have no user, query or fragment`},
 		{"mode", "agents:\n- name: a\n  command: x\n  skills:\n  - id: s\n    inputModes: [text/plain, text]\n", `parley.yaml:6: agents[0].skills[0].inputModes[1]: "text" is not a media type like text/plain`},
 		{"command twice", "agents:\n- name: a\n  command: x\n  skills:\n  - {id: s, command: y}\n", `parley.yaml:5: agents[0].skills[0].command: the agent has a command for all skills: it has that one, or one for each skill`},

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -22,6 +23,7 @@ func (h *Hub) API() *adminapi.Handler {
 		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
 	}
 	a.Events, a.Samples = h.events, &h.samples
+	a.Names = hosts.New(h.settings.PublicURL, h.settings.AllowedHosts)
 	if h.pusher != nil {
 		a.Push = &adminapi.Push{Desk: p.Store, Pusher: h.pusher}
 	}

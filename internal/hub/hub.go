@@ -51,7 +51,7 @@ const (
 )
 
 // Front configures the HTTP front. Mount fills in Engine, Auth, Surfaces, Limits, SpoolDir,
-// PublicURL, Callbacks, MCP and Logger.
+// PublicURL, AllowedHosts, Callbacks, MCP and Logger.
 type Front = httpfront.Config
 
 // Readers selects the callers that may read /metrics.
@@ -141,7 +141,7 @@ func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
 	f.Surfaces = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
 	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
-	f.SpoolDir = h.settings.SpoolDir
+	f.AllowedHosts, f.SpoolDir = h.settings.AllowedHosts, h.settings.SpoolDir
 	if h.parts.MCP != nil {
 		f.MCP = h.parts.MCP.Handler(h.Inside())
 	}

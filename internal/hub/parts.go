@@ -113,6 +113,8 @@ type Settings struct {
 	SpoolDir string
 	// PublicURL is the address under which callers reach the hub; empty if it is not known.
 	PublicURL string
+	// AllowedHosts are further hosts under which callers reach the hub.
+	AllowedHosts []string
 	// Bearers keeps the tokens of callers for executors that pass them on.
 	Bearers bool
 	// Version and Commit are those of the program.

@@ -50,7 +50,7 @@ func (h *Hub) console() http.Handler {
 	}
 	c := &console.Handler{
 		Hub:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.core.Handler().ServeHTTP(w, r) }),
-		Version: parley.Version, Logger: h.logger, PublicURL: h.cfg.PublicURL, Providers: h.providers,
+		Version: parley.Version, Logger: h.logger, PublicURL: h.cfg.PublicURL, AllowedHosts: h.cfg.AllowedHosts, Providers: h.providers,
 	}
 	h.opened(func() error { c.Close(); return nil })
 	return c

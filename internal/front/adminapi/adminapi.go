@@ -57,6 +57,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/events"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/task"
 )
@@ -77,6 +78,8 @@ type Hub interface {
 
 // Handler serves the API. Its fields must not change after the first use.
 type Handler struct {
+	// Names are the names of the hub besides loopback, from whose pages browsers may send changes.
+	Names *hosts.Names
 	// Hub supplies the agents and the readiness. It is required.
 	Hub Hub
 	// Reach returns the interfaces of an agent for its card. If nil, cards have none.

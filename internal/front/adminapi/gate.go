@@ -6,9 +6,7 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 )
 
 var (
@@ -23,15 +22,12 @@ var (
 	errOrigin  = apierror.New(a2a.ErrUnauthorized, "requests of pages from elsewhere are refused")
 )
 
-// sameOrigin refuses cross-origin changes by browsers.
-var sameOrigin = http.NewCrossOriginProtection()
-
 // admit returns an error if the caller may not send r to a route.
 func (h *Handler) admit(a access, r *http.Request) error {
 	switch {
 	case reads(r) && a != secret:
 		return nil
-	case sameOrigin.Check(r) != nil:
+	case h.Names.SameOrigin(r) != nil:
 		return errOrigin
 	case a == own:
 		return nil
@@ -66,24 +62,7 @@ func admin(r *http.Request) bool {
 	if !p.Anonymous() {
 		return slices.Contains(p.Roles, auth.RoleAdmin)
 	}
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
-		if len(r.Header.Values(name)) > 0 {
-			return false
-		}
-	}
-	return p != nil && auth.LocalPeer(r.RemoteAddr) && localName(r.Host)
-}
-
-// localName reports whether host, with or without a port, can only denote this machine.
-func localName(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && ip.Unmap().IsLoopback()
+	return p != nil && auth.Proxied(r.Header.Values) == "" && auth.LocalPeer(r.RemoteAddr) && hosts.Loopback(r.Host)
 }
 
 // maxBody is the largest request of this API.

@@ -103,7 +103,7 @@ func (h *Handler) permit(a access, r *http.Request) error {
 		return h.admit(a, r)
 	}
 	read := reads(r)
-	if (!read || a == secret) && sameOrigin.Check(r) != nil {
+	if (!read || a == secret) && h.Names.SameOrigin(r) != nil {
 		return errOrigin
 	}
 	q, asked := h.asks(r)

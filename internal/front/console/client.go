@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/sse"
 )
 
@@ -63,8 +64,8 @@ func (h *Handler) asOutside(w http.ResponseWriter, r *http.Request) {
 	h.Hub.ServeHTTP(w, r)
 }
 
-// forwarded are the headers of a browser's request that a hub behind a proxy reads.
-var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip"}
+// forwarded are the headers of a proxy from which a hub takes its address.
+var forwarded = []string{"X-Forwarded-Host", "X-Forwarded-Proto"}
 
 // object returns the members of a JSON object: names and values, one after the other. It needs less
 // code in a program than a literal.
@@ -100,6 +101,9 @@ func (p *page) request(ctx context.Context, method, path string, body any) (*htt
 		if v := p.r.Header.Values(name); v != nil {
 			r.Header[name] = v
 		}
+	}
+	if name := auth.Proxied(p.r.Header.Values); name != "" {
+		r.Header[name] = p.r.Header.Values(name)
 	}
 	set(r.Header, "A2A-Version", "1.0")
 	if body != nil {

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/front/console/pages"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -27,15 +29,21 @@ type Handler struct {
 	Logger *slog.Logger
 	// PublicURL is the address of the hub for browsers; empty for that of each request.
 	PublicURL string
+	// AllowedHosts are further hosts under which browsers reach the hub.
+	AllowedHosts []string
 	// Providers are the OpenID providers at which people sign in. Their verifiers are those of the
 	// hub.
 	Providers []*openid.Provider
 
-	once     sync.Once
-	mux      *http.ServeMux
-	inside   *inprocess.Transport
-	sessions sessions
-	secret   []byte
+	once  sync.Once
+	names *hosts.Names
+	// prefix is the path of PublicURL without a slash at its end; templates are the pages with it.
+	prefix    string
+	templates *pages.Set
+	mux       *http.ServeMux
+	inside    *inprocess.Transport
+	sessions  sessions
+	secret    []byte
 	// box seals attempts to sign in.
 	box *seal.Sealer
 }
@@ -64,6 +72,11 @@ func (h *Handler) init() {
 	h.secret = make([]byte, 32)
 	_, _ = rand.Read(h.secret) // never fails
 	h.box = seal.New()
+	h.names = hosts.New(h.PublicURL, h.AllowedHosts)
+	if u, err := url.Parse(h.PublicURL); err == nil {
+		h.prefix = strings.TrimRight(u.EscapedPath(), "/")
+	}
+	h.templates = parse(functionsOf(h.prefix + Root))
 	h.inside = &inprocess.Transport{Handler: http.HandlerFunc(h.asOutside)}
 	h.mux = http.NewServeMux()
 	for _, r := range routes {
@@ -134,7 +147,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		set(w.Header(), each[0], each[1])
 	}
 	if r.URL.Path == "/console" {
-		http.Redirect(w, r, Root, http.StatusPermanentRedirect)
+		http.Redirect(w, r, h.prefix+Root, http.StatusPermanentRedirect)
 		return
 	}
 	if h.bounced(w, r) {
@@ -191,11 +204,11 @@ type message struct{ Title, Text string }
 // say answers with a page with nothing but a message.
 func (p *page) say(code int, title, text string) { p.show(code, "message", message{title, text}) }
 
-// see sends the browser to another page.
+// see sends the browser to another page of the console.
 //
 //go:noinline // it is called often, and a copy of it is longer than a call
-func see(w http.ResponseWriter, r *http.Request, to string) {
-	http.Redirect(w, r, to, http.StatusSeeOther)
+func (h *Handler) see(w http.ResponseWriter, r *http.Request, to string) {
+	http.Redirect(w, r, h.prefix+to, http.StatusSeeOther)
 }
 
 // fail shows an error.
@@ -215,7 +228,7 @@ func (p *page) fail(err error) {
 	case refused.Code == http.StatusUnauthorized && strings.HasSuffix(p.r.URL.Path, "/events"):
 		http.Error(p.w, "sign in again", http.StatusUnauthorized)
 	case refused.Code == http.StatusUnauthorized:
-		see(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.origin()))
+		p.hub.see(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.origin()))
 	default:
 		p.say(refused.Code, http.StatusText(refused.Code), refused.Message)
 	}

@@ -139,7 +139,7 @@ func tasks(p *page) error {
 	}
 	if id != "" && v.Page == "" && len(list.Tasks) == 1 && list.NextPageToken == "" {
 		t := &list.Tasks[0]
-		see(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)))
+		p.hub.see(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)))
 		return nil
 	}
 	if v.Tasks, v.Next = list.Tasks, list.NextPageToken; id != "" && len(v.Tasks) == 0 && v.Error == "" {
@@ -329,7 +329,7 @@ func settle(p *page) error {
 		return p.showInbox(refused.Code, refused.Message)
 	}
 	if err == nil {
-		see(p.w, p.r, Root+"inbox")
+		p.hub.see(p.w, p.r, Root+"inbox")
 	}
 	return err
 }
@@ -449,6 +449,6 @@ func send(p *page) error {
 		}
 		return p.showTry(http.StatusOK, v)
 	}
-	see(p.w, p.r, taskURL(answer.Task.ID, ""))
+	p.hub.see(p.w, p.r, taskURL(answer.Task.ID, ""))
 	return nil
 }

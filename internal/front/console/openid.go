@@ -52,7 +52,7 @@ func (h *Handler) provider(r *http.Request) *openid.Provider {
 // startOpenID sends a browser to a provider. The browser must have a page of the console open: the
 // cookie of that page shows it, and Sec-Fetch-Site.
 func (h *Handler) startOpenID(w http.ResponseWriter, r *http.Request) {
-	provider, next := h.provider(r), within(r.FormValue("next"))
+	provider, next := h.provider(r), h.within(r.FormValue("next"))
 	if len(next) > maxNext {
 		next = Root
 	}
@@ -62,7 +62,7 @@ func (h *Handler) startOpenID(w http.ResponseWriter, r *http.Request) {
 	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	if _, err := r.Cookie(cookieName); err != nil || site != "" && site != "same-origin" {
-		see(w, r, Root+"sign-in?next="+url.QueryEscape(next))
+		h.see(w, r, Root+"sign-in?next="+url.QueryEscape(next))
 		return
 	}
 	address, begun, err := provider.Begin(r.Context(), h.origin(r)+signInPath+url.PathEscape(provider.Name))
@@ -72,7 +72,7 @@ func (h *Handler) startOpenID(w http.ResponseWriter, r *http.Request) {
 	}
 	a := attempt{Attempt: *begun, Provider: provider.Name, Next: next, Until: time.Now().Add(attemptTime)}
 	h.keep(w, r, begun.State, h.seal(&a))
-	see(w, r, address)
+	http.Redirect(w, r, address, http.StatusSeeOther)
 }
 
 // keep gives the browser the cookie of an attempt; without a value, the browser drops it.
@@ -81,12 +81,12 @@ func (h *Handler) keep(w http.ResponseWriter, r *http.Request, state, value stri
 	if value == "" {
 		age = -1
 	}
-	setCookie(w, r, &http.Cookie{Name: attemptCookie + state[:stateName], Value: value, Path: signInPath, MaxAge: age, SameSite: http.SameSiteLaxMode})
+	h.setCookie(w, r, &http.Cookie{Name: attemptCookie + state[:stateName], Value: value, Path: signInPath, MaxAge: age, SameSite: http.SameSiteLaxMode})
 }
 
 // setCookie gives the browser a cookie that scripts cannot read.
-func setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
-	c.HttpOnly, c.Secure = true, encrypted(r)
+func (h *Handler) setCookie(w http.ResponseWriter, r *http.Request, c *http.Cookie) {
+	c.Path, c.HttpOnly, c.Secure = h.prefix+c.Path, true, encrypted(r)
 	http.SetCookie(w, c)
 }
 
@@ -190,8 +190,8 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 // onward shows a page that leads to another one. The request for that one comes from a page of the
 // console, so that it has the cookie of the session. After a redirection from another site it has not.
 func (p *page) onward(next string) {
-	set(p.w.Header(), "Refresh", "0; url="+next)
-	p.show(http.StatusOK, "onward", next)
+	set(p.w.Header(), "Refresh", "0; url="+p.hub.prefix+next)
+	p.show(http.StatusOK, "onward", p.hub.prefix+next)
 }
 
 // bounced answers a link on another site: the browser has not sent the cookie of its session,
@@ -207,9 +207,9 @@ func (h *Handler) bounced(w http.ResponseWriter, r *http.Request) bool {
 	if _, err := r.Cookie(bounceCookie); err == nil {
 		return false // this browser does not send the cookie from the page either
 	}
-	setCookie(w, r, &http.Cookie{Name: bounceCookie, Value: "1", Path: Root, MaxAge: 2, SameSite: http.SameSiteLaxMode})
+	h.setCookie(w, r, &http.Cookie{Name: bounceCookie, Value: "1", Path: Root, MaxAge: 2, SameSite: http.SameSiteLaxMode})
 	p := &page{hub: h, w: w, r: r, session: new(session)}
-	p.onward(within(r.URL.RequestURI()))
+	p.onward(h.within(r.URL.RequestURI()))
 	return true
 }
 

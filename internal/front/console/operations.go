@@ -56,7 +56,7 @@ func (p *page) back(err error, show func(*page, int, string) error, to string) e
 		return show(p, refused.Code, refused.Message)
 	}
 	if err == nil {
-		see(p.w, p.r, to)
+		p.hub.see(p.w, p.r, to)
 	}
 	return err
 }

@@ -37,7 +37,7 @@ func TestPacked(t *testing.T) {
 	})
 	var compiled []byte
 	if err == nil {
-		compiled, err = pagestest.Compiled(string(sources), functions)
+		compiled, err = pagestest.Compiled(string(sources), functionsOf(Root))
 	}
 	if err != nil {
 		t.Fatal(err)

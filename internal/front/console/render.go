@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -15,19 +14,12 @@ import (
 	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
-// templates are the pages and the pieces of pages that streams send.
-func templates() *pages.Set {
-	templateSet.once.Do(func() { templateSet.set = parse(functions) })
-	return templateSet.set
+// functionsOf returns the functions of the templates of a console with the address root.
+func functionsOf(root string) pages.Funcs {
+	return append(pages.Funcs{{"root", func() pages.URL { return pages.URL(root) }}}, functions...) //nolint:gosec // configured
 }
 
-// templateSet are the templates, which are read with the first page.
-var templateSet struct {
-	once sync.Once
-	set  *pages.Set
-}
-
-// functions are those of the templates.
+// functions are those of the templates of all consoles.
 var functions = pages.Funcs{
 	{"t", clean},
 	{"markdown", markdown},
@@ -109,7 +101,7 @@ func (p *page) show(code int, name string, v any) {
 		l.Caller = p.caller.Name
 	}
 	var b bytes.Buffer
-	if err := templates().Execute(&b, "layout", l); err != nil {
+	if err := p.hub.templates.Execute(&b, "layout", l); err != nil {
 		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
 		return
 	}
@@ -140,7 +132,7 @@ type scope struct {
 // piece renders a part of a page.
 func (p *page) piece(name string, v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := templates().Execute(&b, name, scope{Token: p.hub.token(p.session), Admin: p.caller.Admin, V: v})
+	err := p.hub.templates.Execute(&b, name, scope{Token: p.hub.token(p.session), Admin: p.caller.Admin, V: v})
 	return b.Bytes(), err
 }
 

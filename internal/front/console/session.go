@@ -149,7 +149,7 @@ func (h *Handler) sessionOf(w http.ResponseWriter, r *http.Request) *session {
 // begin starts a session without a key.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request) *session {
 	s := &session{cookie: newCookie()}
-	setCookie(w, r, &http.Cookie{Name: cookieName, Value: s.cookie, Path: Root, SameSite: http.SameSiteStrictMode})
+	h.setCookie(w, r, &http.Cookie{Name: cookieName, Value: s.cookie, Path: Root, SameSite: http.SameSiteStrictMode})
 	return s
 }
 
@@ -167,11 +167,9 @@ func (h *Handler) token(s *session) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-var sameOrigin = http.NewCrossOriginProtection()
-
 // genuine reports whether a form comes from a page of its session.
 func (h *Handler) genuine(r *http.Request, s *session) bool {
-	return sameOrigin.Check(r) == nil && hmac.Equal([]byte(r.PostFormValue("token")), []byte(h.token(s)))
+	return h.names.SameOrigin(r) == nil && hmac.Equal([]byte(r.PostFormValue("token")), []byte(h.token(s)))
 }
 
 // signInView is the content of the page where one signs in.
@@ -184,9 +182,9 @@ type signInView struct {
 type signInLink struct{ Name, Address string }
 
 func (h *Handler) signInView(next string) signInView {
-	v := signInView{Next: within(next)}
+	v := signInView{Next: h.within(next)}
 	for _, p := range h.Providers {
-		v.Providers = append(v.Providers, signInLink{p.Name, signInPath + url.PathEscape(p.Name) + "/start?" + query("next", v.Next)})
+		v.Providers = append(v.Providers, signInLink{p.Name, h.prefix + signInPath + url.PathEscape(p.Name) + "/start?" + query("next", v.Next)})
 	}
 	return v
 }
@@ -222,26 +220,30 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	h.sessions.remove(old)
 	h.sessions.add(h.begin(w, r).cookie, &credential{key: key})
-	see(w, r, v.Next)
+	h.see(w, r, v.Next)
 }
 
 func (h *Handler) signOut(w http.ResponseWriter, r *http.Request) {
 	s := h.sessionOf(w, r)
 	if !h.genuine(r, s) {
-		see(w, r, Root)
+		h.see(w, r, Root)
 		return
 	}
 	h.sessions.remove(s.cookie)
 	p := &page{hub: h, w: w, r: r, session: h.begin(w, r)}
 	if s.provider == nil {
-		see(w, r, Root)
+		h.see(w, r, Root)
 		return
 	}
 	p.show(http.StatusOK, "signedout", signInLink{s.provider.Name, s.provider.SignOut()})
 }
 
-// within returns next if it is a page of the console, or else the first page.
-func within(next string) string {
+// within returns the path of next below the prefix of the hub if it is a page of the console, or else
+// the first page. A page of the console names itself with the prefix.
+func (h *Handler) within(next string) string {
+	if tail, ok := strings.CutPrefix(next, h.prefix+Root); ok {
+		next = Root + tail
+	}
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, Root) || strings.ContainsAny(next, "\\\r\n") {
 		return Root

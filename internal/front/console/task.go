@@ -385,20 +385,11 @@ func (p *page) copies(l *adminjson.TaskLog) *copyView {
 	if err != nil {
 		return nil
 	}
-	v := &copyView{Base: p.base(), Message: string(message), Keyed: p.session.key != ""}
+	v := &copyView{Base: p.hub.origin(p.r), Message: string(message), Keyed: p.session.key != ""}
 	if v.Address = v.Base + "/v1/a2a/" + segment(l.Task.Agent) + "/message:send"; len(c.Parts) == 1 {
 		v.Text = c.Parts[0].Text
 	}
 	return v
-}
-
-// base returns the address of the hub as the browser knows it.
-func (p *page) base() string {
-	scheme := "http"
-	if p.r.TLS != nil || p.r.Header.Get("X-Forwarded-Proto") == "https" {
-		scheme = "https"
-	}
-	return (&url.URL{Scheme: scheme, Host: p.r.Host}).String()
 }
 
 // literal returns a text as a string of Python, which reads the strings of JSON.
@@ -446,7 +437,7 @@ func (p *page) done(err error) error {
 	case err != nil:
 		return err
 	}
-	see(p.w, p.r, taskURL(p.r.PostFormValue("id"), p.r.PostFormValue("owner")))
+	p.hub.see(p.w, p.r, taskURL(p.r.PostFormValue("id"), p.r.PostFormValue("owner")))
 	return nil
 }
 

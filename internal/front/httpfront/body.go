@@ -109,6 +109,26 @@ func (x *exchange) release() {
 	}
 }
 
+// maxUnread is the number of bytes of a body that package http reads itself after an answer.
+const maxUnread = 256 << 10
+
+// maxLinger bounds the bytes that linger reads.
+const maxLinger = 64 << 20
+
+// linger sends the answer and reads the rest of a large body that was refused. Closing the connection
+// before would reset it, and a client that sends its whole request before it reads would lose the
+// answer.
+func (x *exchange) linger(body io.Reader) {
+	size := x.r.ContentLength
+	if x.inside || x.read || x.cut || x.r.ProtoMajor != 1 || x.r.Header["Expect"] != nil || size >= 0 && size <= maxUnread {
+		return
+	}
+	x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))
+	if x.rc.Flush() == nil {
+		_, _ = io.CopyN(io.Discard, body, maxLinger) // an error means that the client has disconnected, or is too slow
+	}
+}
+
 func tooLarge(limit int64) error {
 	return apierror.New(apierror.ErrTooLarge, "the request body is larger than %d bytes", limit)
 }

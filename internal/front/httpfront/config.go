@@ -30,6 +30,10 @@ type Config struct {
 	// PublicURL is the address that cards name, such as "https://hub.example". If empty, it is
 	// derived from each request.
 	PublicURL string
+	// AllowedHosts are further hosts, with or without a port, under which callers reach the hub.
+	// With Loopback, they and the host of PublicURL are accepted in Host and Origin, unless callers
+	// need no credentials.
+	AllowedHosts []string
 	// TrustForwarded uses X-Forwarded-Proto and X-Forwarded-Host for that address. Set it only
 	// behind a proxy that sets both headers.
 	TrustForwarded bool

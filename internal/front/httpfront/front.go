@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
@@ -24,6 +25,9 @@ import (
 type Front struct {
 	cfg     Config
 	guarded bool
+	names   *hosts.Names
+	// prefix is the path of PublicURL without a slash at its end.
+	prefix  string
 	decoder dialect.Decoder
 	// filler is the decoder of the dialects in which messages need no id and no role.
 	filler dialect.Decoder
@@ -52,6 +56,8 @@ func New(cfg Config) *Front {
 	f := &Front{
 		cfg:     cfg,
 		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
+		names:   hosts.New(cfg.PublicURL, cfg.AllowedHosts),
+		prefix:  prefixOf(cfg.PublicURL),
 		limiter: cfg.Engine.Limiter(),
 		memory:  cfg.Engine.Memory(),
 		spool:   newSpool(cfg.SpoolDir, cfg.Limits.Spool),
@@ -88,9 +94,14 @@ func (f *Front) Inside() http.Handler {
 
 // exchange answers a request.
 func (f *Front) exchange(x *exchange) {
+	body := x.r.Body
+	f.answer(x)
+	x.linger(body)
+}
+
+func (f *Front) answer(x *exchange) {
 	r := x.r
-	x.route = parsePath(r.URL.EscapedPath())
-	x.welcome()
+	x.find()
 	switch {
 	case x.route.kind == atJob:
 		x.shape = dialect.RockBotTask
@@ -120,6 +131,8 @@ type exchange struct {
 	caller op.Caller
 	// inside states that the request comes from inside the process.
 	inside bool
+	// identified is set once the caller is known.
+	identified bool
 	// cardCaller is set if the request may be for the extended card. If its Err is set, there is
 	// no principal.
 	cardCaller *engine.CardCaller
@@ -134,6 +147,8 @@ type exchange struct {
 	// read is set once the body has been read to its end; got is the number of bytes read.
 	read bool
 	got  int64
+	// cut is set if the connection is to be closed without waiting for the rest of the body.
+	cut bool
 	// spooled is the file with a large body that was not loaded yet; nil otherwise.
 	spooled *spoolFile
 	// hold is the memory acquired for a large body; nil if there is none.
@@ -162,10 +177,8 @@ var (
 
 // precheck checks the guard, the path and the method.
 func (x *exchange) precheck() error {
-	if x.front.guarded && !x.inside {
-		if err := guard(x.r); err != nil {
-			return err
-		}
+	if err := x.guard(); err != nil {
+		return err
 	}
 	if !x.somewhere() {
 		return errNowhere

@@ -1,42 +1,40 @@
 package httpfront
 
 import (
-	"net"
-	"net/http"
-	"net/netip"
-	"net/url"
-	"strings"
-
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
-	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 )
 
-// guard refuses requests that a web page may have sent through a browser to a hub on this
-// machine: a page can name any host that resolves to 127.0.0.1, but it cannot forge Host and
-// Origin.
-func guard(r *http.Request) error {
-	if !loopbackHost(r.Host) {
-		return apierror.New(a2a.ErrUnauthorized, "host %q is not a loopback address", r.Host)
+// guard refuses requests that may come from elsewhere to a hub for callers on this machine: by way
+// of a proxy, or from a web page in a browser. Probes are always answered: they tell nothing and
+// change nothing, and what sends them chooses neither Host nor headers.
+func (x *exchange) guard() error {
+	if x.inside || x.route.kind == atHealth || x.route.kind == atReady {
+		return nil
 	}
-	for _, origin := range r.Header["Origin"] {
-		u, err := url.Parse(origin)
-		if err != nil || !loopbackHost(u.Host) {
-			return apierror.New(a2a.ErrUnauthorized, "origin %q is not a loopback address", origin)
+	names := x.front.names
+	if auth.LocalOnly(x.front.cfg.Auth) {
+		if err := auth.CheckDirect(x.r.Header.Values); err != nil {
+			return err
 		}
+		names = (*hosts.Names)(nil) // a proxy that keeps Host would reach the hub by a configured name
+	}
+	if !x.front.guarded {
+		return nil
+	}
+	if err := names.CheckOrigin(x.r); err != nil {
+		return err
+	}
+	refused := names.CheckHost(x.r)
+	if refused == nil || x.r.Header["Authorization"] == nil && x.r.Header[auth.HeaderKey] == nil {
+		return refused
+	}
+	// A page that uses another name for the hub does not have the credentials of a caller.
+	if err := x.authenticate(); err != nil {
+		return err
+	}
+	if x.caller.Principal.Anonymous() && (x.cardCaller == nil || !x.cardCaller.Token) {
+		return refused
 	}
 	return nil
-}
-
-// loopbackHost reports whether host, with or without a port, can only denote this machine.
-func loopbackHost(host string) bool {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

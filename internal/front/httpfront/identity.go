@@ -36,12 +36,21 @@ func (x *exchange) keep() error {
 	if x.inside || conns.Keep(x.r.Context(), admin) {
 		return nil
 	}
-	x.w.Header()["Connection"] = []string{"close"}
+	x.w.Header()["Connection"], x.cut = []string{"close"}, true
 	return errNoConnection
 }
 
 // authenticate finds the principal.
 func (x *exchange) authenticate() error {
+	if x.identified {
+		return nil
+	}
+	err := x.findCaller()
+	x.identified = err == nil
+	return err
+}
+
+func (x *exchange) findCaller() error {
 	if x.inside {
 		if x.caller.Principal = auth.PrincipalFrom(x.r.Context()); auth.Known(x.caller.Principal) != nil {
 			return auth.ErrUnauthenticated

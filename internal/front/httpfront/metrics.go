@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 )
 
 // Readers selects the callers that may read /metrics. The zero Readers is Local.
@@ -56,10 +57,8 @@ func (x *exchange) readsMetrics() error {
 // direct reports whether a request came from this machine without a proxy, and not from a web
 // page in a browser.
 func direct(r *http.Request) bool {
-	for _, name := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Origin"} {
-		if len(r.Header[name]) > 0 {
-			return false
-		}
+	if auth.Proxied(r.Header.Values) != "" || r.Header["Origin"] != nil {
+		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
@@ -68,5 +67,5 @@ func direct(r *http.Request) bool {
 	if _, _, err := net.SplitHostPort(r.RemoteAddr); err != nil {
 		return false
 	}
-	return auth.LocalPeer(r.RemoteAddr) && loopbackHost(r.Host)
+	return auth.LocalPeer(r.RemoteAddr) && hosts.Loopback(r.Host)
 }

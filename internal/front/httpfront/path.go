@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -107,6 +108,33 @@ const (
 	// below is the segment that PromptKit's clients append to the URL of an agent.
 	below = "a2a"
 )
+
+// prefixOf returns the path of a public URL without a slash at its end.
+func prefixOf(publicURL string) string {
+	u, err := url.Parse(publicURL)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(u.EscapedPath(), "/")
+}
+
+// find finds what serves the path. A proxy may keep or remove the path of the public URL: if nothing
+// is served at a path with that prefix, the prefix is removed.
+func (x *exchange) find() {
+	path := x.r.URL.EscapedPath()
+	x.route = parsePath(path)
+	x.welcome()
+	tail, ok := strings.CutPrefix(path, x.front.prefix)
+	if x.route.kind != noRoute || !ok || tail == path || tail != "" && tail[0] != '/' {
+		return
+	}
+	inner := *x.r.URL
+	inner.RawPath = cmp.Or(tail, "/")
+	inner.Path, _ = url.PathUnescape(inner.RawPath) // escaped by EscapedPath
+	x.r.URL = &inner
+	x.route = parsePath(inner.RawPath)
+	x.welcome()
+}
 
 // parsePath parses an escaped path. Words of the protocol take precedence over agents of the
 // same name, so those names are reserved.

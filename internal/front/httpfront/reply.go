@@ -28,6 +28,7 @@ const (
 var (
 	jsonType = []string{mediaJSON}
 	a2aType  = []string{mediaA2A}
+	textType = []string{"text/plain; charset=utf-8"}
 )
 
 // maxBuffered is how much of an answer package http buffers; it sets the length of such an
@@ -101,6 +102,10 @@ func (x *exchange) failAs(err error, ref string) {
 	x.failHeaders(err, &report)
 	if x.wantsEvents(code) {
 		x.failStream(&report)
+		return
+	}
+	if x.route.kind == atConsole {
+		x.body(code, textType, []byte(report.Message+"\n"))
 		return
 	}
 	buf := takeBuffer()

@@ -3,6 +3,9 @@
 (function () {
   function byId(id) { return document.getElementById(id); }
 
+  // root is the address of the console.
+  var root = document.querySelector("a.brand").getAttribute("href");
+
   // follow opens a stream, and opens it again after its last event when it breaks.
   function follow(address, cursor, handlers, say) {
     var wait = 1000, source;
@@ -21,7 +24,7 @@
         source.close();
         say("waiting", "signed out; ");
         var a = document.createElement("a");
-        a.href = "/console/sign-in?next=" + encodeURIComponent(location.pathname + location.search);
+        a.href = root + "sign-in?next=" + encodeURIComponent(location.pathname + location.search);
         a.textContent = "sign in again";
         var place = byId("live");
         if (place) { place.append(a); }
@@ -193,7 +196,7 @@
       if (field) { e.preventDefault(); field.focus(); }
     }
     var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox", w: "webhooks", d: "dead", l: "audit", c: "conformance" }[e.key];
-    if (typeof page === "string") { location.href = "/console/" + page; }
+    if (typeof page === "string") { location.href = root + page; }
     going = e.key === "g";
   });
 })();
