@@ -40,7 +40,8 @@ type Hub struct {
 	// Store keeps the tasks. If nil, they are kept in memory and end with the process.
 	Store task.Store
 	// Auth identifies the principal of each call. If nil, every caller is the anonymous
-	// principal "local", and the hub listens on loopback addresses only.
+	// principal "local", the hub listens on loopback addresses only, and it refuses requests that a
+	// proxy has forwarded.
 	Auth auth.Authenticator
 	// Policy decides which operations a caller may perform with which agent. If nil, every
 	// caller may perform all operations on its own tasks.
@@ -320,8 +321,8 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 // paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/, /.well-known/agent-card.json,
 // /.well-known/agent.json, /v1/models, /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and
 // /readyz; with Parts /v1/parts/, with API /api/v1/, with MCP /mcp, with Metrics /metrics, and
-// with Directory, KeyFile and PublicURL /api/a2a/callback/. Below another prefix, strip it and
-// set PublicURL. Call Run concurrently, and stop the server after Run has returned, so that
+// with Directory, KeyFile and PublicURL /api/a2a/callback/. Below another prefix, set PublicURL; the
+// hub serves paths with and without its prefix. Call Run concurrently, and stop the server after Run has returned, so that
 // callers get their answers.
 func (h *Hub) Handler() http.Handler {
 	return h.used().Handler()

@@ -37,7 +37,7 @@ func (h *Hub) openSigning() error {
 			return configf("cards.signing_keys: %s: %w", path, err)
 		}
 		if h.cfg.PublicURL != "" {
-			s.KeysURL = h.cfg.PublicURL + keySetPath
+			s.KeysURL = h.cfg.Issuer() + keySetPath
 		}
 		h.signing.signers = append(h.signing.signers, s)
 	}

@@ -183,7 +183,7 @@ func describe(t *testing.T) object {
 			"description": "The hub's own interface beside the A2A protocol, for its operators and its command line. " +
 				"The description is the same for every hub: a hub without one of its parts answers the operations of that part with 404.",
 		},
-		"servers":  []any{object{"url": "/", "description": "This hub."}},
+		"servers":  []any{object{"url": "../..", "description": "This hub."}},
 		"security": []any{object{"bearer": []any{}}, object{"apiKey": []any{}}, object{}},
 		"components": object{
 			"schemas": all, "responses": responses,

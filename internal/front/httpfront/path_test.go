@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -182,6 +183,36 @@ func BenchmarkParsePath(b *testing.B) {
 	for b.Loop() {
 		if parsePath("/v1/a2a/echo/tasks/0192f3a4-5b6c-7d8e-9f00-112233445566:cancel").kind != atCancel {
 			b.Fatal("wrong place")
+		}
+	}
+}
+
+// TestFind: a proxy may keep or remove the path of the public URL. A path of the hub's own comes first.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		public, path string
+		want         route
+		inner        string
+	}{
+		{"https://x.example/hub", "/hub/a2a/echo", route{kind: atRPC, rpc: true, agent: "echo"}, "/a2a/echo"},
+		{"https://x.example/hub/", "/hub", route{kind: atRPC, rpc: true}, "/"},
+		{"https://x.example/hub", "/hub/", route{kind: atRPC, rpc: true}, "/"},
+		{"https://x.example/hub", "/a2a/echo", route{kind: atRPC, rpc: true, agent: "echo"}, "/a2a/echo"},
+		{"https://x.example/hub", "/hub/a2a/a%2Fb", route{kind: atRPC, rpc: true, agent: "a/b"}, "/a2a/a/b"},
+		{"https://x.example/hub", "/hub/console/task", route{kind: atConsole}, "/console/task"},
+		{"https://x.example/hub", "/hub/hub/console/", route{}, "/hub/console/"},
+		{"https://x.example/hub", "/hubs/console/", route{}, "/hubs/console/"},
+		{"https://x.example/hub", "/nowhere", route{}, "/nowhere"},
+		{"https://x.example/a%20b", "/a%20b/healthz", route{kind: atHealth}, "/healthz"},
+		{"https://x.example/a2a", "/a2a/a2a", route{kind: atRPC, rpc: true, agent: "a2a"}, "/a2a/a2a"},
+		{"https://x.example", "/console/", route{kind: atConsole}, "/console/"},
+		{"", "/hub/console/", route{}, "/hub/console/"},
+	} {
+		x := &exchange{front: &Front{prefix: prefixOf(tt.public)}, r: httptest.NewRequest("GET", tt.path, nil)}
+		x.find()
+		if diff := cmp.Diff(tt.want, x.route, cmp.AllowUnexported(route{})); diff != "" || x.r.URL.Path != tt.inner {
+			t.Errorf("%s at %s: path %q, want %q; route (-want +got):\n%s", tt.path, tt.public, x.r.URL.Path, tt.inner, diff)
 		}
 	}
 }
