@@ -10,7 +10,9 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/front/hosts"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/peeraddr"
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
@@ -32,6 +34,9 @@ func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 		caller = usertoken.Collect(ctx, slot)
 	}
 	from := request(ctx, md)
+	if err := s.guard(from, md); err != nil {
+		return nil, err
+	}
 	p, err := s.cfg.Auth.Authenticate(caller, from)
 	if err != nil {
 		return nil, err
@@ -49,6 +54,20 @@ func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 		return nil, err
 	}
 	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token(), From: from.RemoteAddr}, nil
+}
+
+// guard refuses a call over a network to a hub without keys by a name that is not loopback: a proxy may
+// have forwarded it without a mark.
+func (s *base) guard(from *auth.Request, md metadata.MD) error {
+	if _, network := peeraddr.IP(from.RemoteAddr); !network || !auth.LocalOnly(s.cfg.Auth) {
+		return nil
+	}
+	for _, host := range md[":authority"] {
+		if err := (*hosts.Names)(nil).CheckHost(host); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // request returns the credentials of a call.

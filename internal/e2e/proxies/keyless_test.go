@@ -76,6 +76,14 @@ func TestKeylessHubRefusesProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	named, err := grpc.NewClient(grpcAddr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority("agents.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer named.Close()
+	if _, err := pb.NewA2AServiceClient(named).ListTasks(t.Context(), new(pb.ListTasksRequest)); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("gRPC, authority agents.example: %v", err)
+	}
 	for _, mark := range append([]string{"a: b"}, marks...) {
 		name, value, _ := strings.Cut(mark, ": ")
 		want := codes.PermissionDenied

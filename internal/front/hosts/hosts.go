@@ -47,12 +47,12 @@ func (n *Names) add(host string, schemes ...string) {
 	}
 }
 
-// CheckHost returns an error if the Host of r is neither a loopback name nor one of n.
-func (n *Names) CheckHost(r *http.Request) error {
-	if n.has(r.Host) {
+// CheckHost returns an error if the Host of a request is neither a loopback name nor one of n.
+func (n *Names) CheckHost(host string) error {
+	if n.has(host) {
 		return nil
 	}
-	return n.refuse("host", r.Host)
+	return n.refuse("host", host)
 }
 
 // CheckOrigin returns an error if an Origin of r is neither a loopback name, nor one of n, nor the

@@ -25,7 +25,7 @@ func (x *exchange) guard() error {
 	if err := names.CheckOrigin(x.r); err != nil {
 		return err
 	}
-	refused := names.CheckHost(x.r)
+	refused := names.CheckHost(x.r.Host)
 	if refused == nil || x.r.Header["Authorization"] == nil && x.r.Header[auth.HeaderKey] == nil {
 		return refused
 	}
