@@ -34,7 +34,7 @@ func LocalOnly(a Authenticator) bool {
 	return ok && l.LocalOnly()
 }
 
-// CheckDirect returns an error, which tells the caller what to do, if a proxy has forwarded the
+// CheckDirect returns an error, with the remedy in its text, if a proxy has forwarded the
 // request with these headers. The peer of such a request is the proxy, not the caller, so its
 // address does not show that the caller is on this machine.
 func CheckDirect(header func(name string) []string) error {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/front/hosts"
+	"github.com/parley-a2a/parley/internal/hosts"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/peeraddr"
 	"github.com/parley-a2a/parley/internal/usertoken"

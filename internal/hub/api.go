@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/internal/front/hosts"
+	"github.com/parley-a2a/parley/internal/hosts"
 	"github.com/parley-a2a/parley/task"
 )
 

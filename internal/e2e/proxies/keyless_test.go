@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// marks are headers by which proxies mark what they forward.
+// marks are headers by which proxies mark the requests that they forward.
 var marks = []string{
 	"X-Forwarded-For: 203.0.113.5", "X-Forwarded-Proto: https", "X-Forwarded-Host: agents.example",
 	"Forwarded: for=203.0.113.5", "X-Real-IP: 203.0.113.5", "Via: 1.1 proxy",
@@ -97,8 +97,8 @@ func TestKeylessHubRefusesProxies(t *testing.T) {
 	}
 }
 
-// TestProxyThatAuthenticates: with allow_anonymous a hub without keys serves what a proxy forwards, but
-// makes nobody an administrator.
+// TestProxyThatAuthenticates: with allow_anonymous a hub without keys serves requests that a proxy
+// forwards, but their callers are no administrators.
 func TestProxyThatAuthenticates(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: "allow_anonymous: true\n"})

@@ -48,7 +48,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// cases are what a hub does through each proxy. gRPC belongs here once the hub serves it on the port
+// cases are the uses of a hub through each proxy. gRPC belongs here once the hub serves it on the port
 // of HTTP.
 var cases = []struct {
 	name string

@@ -45,7 +45,7 @@ type proxy struct {
 	files []string
 	// program returns its path. It skips or fails the test without one.
 	program func(t *testing.T) string
-	// adapt replaces what the test has in other places than the page.
+	// adapt replaces addresses and paths of the page by those of the test.
 	adapt func(t *testing.T, text string, at place) string
 	// args are its arguments.
 	args func(file string) []string

@@ -57,7 +57,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/events"
-	"github.com/parley-a2a/parley/internal/front/hosts"
+	"github.com/parley-a2a/parley/internal/hosts"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/task"
 )

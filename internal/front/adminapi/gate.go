@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/front/hosts"
+	"github.com/parley-a2a/parley/internal/hosts"
 )
 
 var (

@@ -2,12 +2,12 @@ package httpfront
 
 import (
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/front/hosts"
+	"github.com/parley-a2a/parley/internal/hosts"
 )
 
 // guard refuses requests that may come from elsewhere to a hub for callers on this machine: by way
-// of a proxy, or from a web page in a browser. Probes are always answered: they tell nothing and
-// change nothing, and what sends them chooses neither Host nor headers.
+// of a proxy, or from a web page in a browser. Probes are always answered: they disclose and
+// change nothing, and load balancers choose neither Host nor headers.
 func (x *exchange) guard() error {
 	if x.inside || x.route.kind == atHealth || x.route.kind == atReady {
 		return nil
