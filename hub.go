@@ -59,7 +59,8 @@ type Hub struct {
 	// UnionCard adds the v0.3 keys to /.well-known/agent-card.json; /.well-known/agent.json
 	// always has them.
 	UnionCard bool
-	// GRPCAddr is the address of a gRPC listener to name in agent cards, "host:port". If empty,
+	// GRPCAddr is the address of gRPC to name in agent cards: "host:port" of a listener of its own,
+	// or the URL of the hub if grpcbind.Binding.Beside serves both. If empty,
 	// cards name none.
 	GRPCAddr string
 	// Limits bound time and space. The zero Limits are sensible.

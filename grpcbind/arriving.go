@@ -2,202 +2,220 @@ package grpcbind
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"io"
+	"net/http"
+	"os"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/tap"
+	"google.golang.org/grpc/status"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/membudget"
 )
 
-// slowAfter is the time after which a small message that has not arrived counts as slow. Small
-// messages come together with the head of their call.
-const slowAfter = 250 * time.Millisecond
+// unmetered is the size in bytes up to which a message needs no memory from the budget to arrive.
+const unmetered = 4 << 10
 
-// window is the number of bytes of a message that may arrive before it is admitted, and slowNeed the
-// memory for them.
-const (
-	window   = 1<<16 - 1
-	slowNeed = 2 * membudget.Small
-)
+// prefixSize is the size of the prefix of a message: whether it is compressed, and its size.
+const prefixSize = 5
 
-// leastSlow is the least number of slow messages that may arrive at one time.
-const leastSlow = 4
+// maxRatio is the largest ratio of compression by gzip.
+const maxRatio = 1032
+
+// arrivalFactor is the memory for a message until it is decoded, as a multiple of its size: the pieces as
+// they arrived, their bytes joined, and the message. gRPC decodes it before it asks for the memory of the
+// next step.
+const arrivalFactor = 3
 
 // arrivals bounds the memory of messages while they arrive.
 type arrivals struct {
 	// message is the largest size of a message.
 	message int64
 	memory  *membudget.Budget
-	// large is the part of memory that large messages may occupy while they arrive, so that those
-	// that have arrived can be decoded. A message draws on both.
-	large membudget.Budget
-	// slow is the memory for slow messages of small or unknown size.
-	slow int64
-
-	mu     sync.Mutex // guards the fields below
-	used   int64
-	places int
+	// small and large are the parts of memory that messages up to membudget.Small and larger ones may
+	// occupy while they arrive, so that those that have arrived can be decoded. A message draws on
+	// memory and on its part.
+	small, large membudget.Budget
 }
 
 // newArrivals returns bounds for messages of a largest size.
 func newArrivals(memory *membudget.Budget, message int64) *arrivals {
-	half := max(1, memory.Stats().Max/2)
-	a := &arrivals{message: max(message, 1), memory: memory, slow: half}
-	a.large.Max, a.large.Wait = half, memory.Wait
+	a := &arrivals{message: max(message, 1), memory: memory}
+	for _, part := range [...]*membudget.Budget{&a.small, &a.large} {
+		part.Max, part.Wait = max(1, memory.Stats().Max/2), memory.Wait
+	}
 	return a
 }
 
-// take reports whether one more slow message that needs n bytes may arrive.
-func (a *arrivals) take(n int64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.used+n > a.slow && a.places >= leastSlow {
-		return false
-	}
-	a.used += n
-	a.places++
-	return true
-}
-
-// leave is called if take has reported true for n bytes.
-func (a *arrivals) leave(n int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.used -= n
-	a.places--
-}
-
-// arriving is the context of a call whose message may not have arrived. It ends if that takes too
-// long, or if too many messages arrive slowly.
+// arriving is the body of a call while its one message arrives. gRPC reads a body as fast as it can and
+// keeps what it has read; a large message is therefore held back after its prefix, until the handler of
+// the call has admitted it.
 type arriving struct {
-	context.Context //nolint:containedctx // it is a context
+	body io.ReadCloser
+	rc   *http.ResponseController
+	all  *arrivals
+	time time.Duration // for the message to arrive
+	// known is closed when the prefix is read or will not come, done when the whole message is.
+	known, done chan struct{}
+	// admitted is closed when the message may arrive, closed when nobody waits for it.
+	admitted, closed chan struct{}
+	close            func()
 
-	all    *arrivals
-	time   time.Duration // for the message to arrive
-	cancel context.CancelCauseFunc
-	forget func() bool // the end of the call
-	// message is nil if the connection has no meter, and unwatch then, too.
-	message *incoming
-	unwatch func()
+	// The reading goroutine owns the following fields until known is closed.
+	prefix [prefixSize]byte
+	size   int64 // of the message as it is sent; zero if the prefix did not come
+	read   int   // bytes of the prefix that gRPC has got
+	left   int64
 
-	mu    sync.Mutex // guards the fields below
-	timer *time.Timer
-	slow  int64
-	done  bool
-	// large and hold are the memory of a large message.
-	large, hold *membudget.Hold
+	mu  sync.Mutex // guards the fields below
+	err error      // the end of the message, written by the reading goroutine
+	// part and hold are the memory of the message.
+	part, hold *membudget.Hold
 }
 
-// errSlowMessage is the cause of the end of a call whose message did not arrive in time.
-var errSlowMessage = errors.New("the message took too long to arrive")
-
-// arriving returns the context of a new call, before its message is read.
-func (b *Binding) arriving(ctx callContext, _ *tap.Info) (context.Context, error) {
-	m := meterOf(ctx)
-	if m != nil && m.whole() {
-		return ctx, nil
+func newArriving(body io.ReadCloser, rc *http.ResponseController, b *Binding) *arriving {
+	a := &arriving{
+		body: body, rc: rc, all: b.arrivals, time: b.cfg.Limits.BodyTime,
+		known: make(chan struct{}), done: make(chan struct{}), admitted: make(chan struct{}), closed: make(chan struct{}),
 	}
-	ctx, cancel := context.WithCancelCause(ctx) // gRPC ends the parent with the call
-	a := &arriving{Context: ctx, all: b.arrivals, time: b.cfg.Limits.BodyTime, cancel: cancel, unwatch: func() {}}
-	if m != nil {
-		a.message, a.unwatch = m.watch(cancel)
-	}
-	first := min(slowAfter, a.time)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.timer = time.AfterFunc(first, func() { a.late(a.time - first) })
-	a.forget = context.AfterFunc(ctx, a.ended)
-	return a, nil
+	a.close = sync.OnceFunc(func() { close(a.closed) })
+	a.within()
+	return a
 }
 
-// late counts the message as slow, or ends the call if there are too many, or no time is left.
-func (a *arriving) late(left time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n := a.all.message
-	if a.message != nil {
-		n = min(n, slowNeed)
+// within begins the time for the message to arrive.
+func (a *arriving) within() {
+	_ = a.rc.SetReadDeadline(time.Now().Add(a.time)) // fails if the stream has ended, and then Read does
+}
+
+// errSecondMessage is the end of a call that sends more than its message.
+var errSecondMessage = errors.New("the call has more than one message")
+
+// Read implements io.Reader. It fills p unless the message ends: gRPC keeps a buffer for each Read.
+func (a *arriving) Read(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
 	}
-	switch {
-	case a.done:
-	case left <= 0 || a.slow == 0 && !a.all.take(n):
-		a.cancel(errSlowMessage)
+	n, err := a.next(p)
+	if err != nil {
+		a.mu.Lock()
+		a.err = err
+		a.mu.Unlock()
+		close(a.done)
+	}
+	return n, err
+}
+
+func (a *arriving) next(p []byte) (int, error) {
+	if a.read == 0 {
+		if err := a.readPrefix(); err != nil {
+			return 0, err
+		}
+	}
+	if a.read < prefixSize {
+		n := copy(p, a.prefix[a.read:])
+		a.read += n
+		return n, nil
+	}
+	if a.left == a.size && a.size > unmetered {
+		// The time for the message to arrive begins when it is admitted.
+		_ = a.rc.SetReadDeadline(time.Time{})
+		select {
+		case <-a.admitted:
+		case <-a.closed:
+			return 0, http.ErrBodyReadAfterClose
+		}
+		a.within()
+	}
+	if a.left == 0 {
+		return 0, a.end()
+	}
+	n, err := io.ReadFull(a.body, p[:min(int64(len(p)), a.left)])
+	a.left -= int64(n)
+	return n, err
+}
+
+func (a *arriving) readPrefix() error {
+	defer close(a.known)
+	if _, err := io.ReadFull(a.body, a.prefix[:]); err != nil {
+		return err
+	}
+	a.size = int64(binary.BigEndian.Uint32(a.prefix[1:]))
+	a.left = a.size
+	return nil
+}
+
+// end reads the end of the call after its message.
+func (a *arriving) end() error {
+	var more [1]byte
+	switch _, err := io.ReadFull(a.body, more[:]); {
+	case err == nil:
+		return errSecondMessage
+	case errors.Is(err, io.EOF):
+		_ = a.rc.SetReadDeadline(time.Time{})
+		return io.EOF
 	default:
-		a.slow = n
-		a.timer = time.AfterFunc(left, func() { a.late(0) })
+		return err
 	}
 }
 
-// arrived notes that the message has arrived.
-func (a *arriving) arrived() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.arrivedLocked()
-	if a.hold == nil {
-		a.forget()
-	}
+// Close implements io.Closer.
+func (a *arriving) Close() error {
+	a.close()
+	return a.body.Close()
 }
 
-func (a *arriving) arrivedLocked() {
-	if a.done {
-		return
-	}
-	a.done = true
-	a.unwatch()
-	a.pauseLocked()
-}
-
-// pauseLocked ends the time for the message to arrive.
-func (a *arriving) pauseLocked() {
-	a.timer.Stop()
-	if a.slow > 0 {
-		a.all.leave(a.slow)
-		a.slow = 0
-	}
-}
-
-// ended notes the end of the call.
-func (a *arriving) ended() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.arrivedLocked()
-	a.large.Release()
-	a.hold.Release()
-}
-
-// maxRatio is the largest ratio of compression by gzip.
-const maxRatio = 1032
-
-// admit waits until a large message may arrive. The caller of such a message must be known.
-func (s *base) admit(ctx context.Context) error {
+// arrived waits for the message of a call, and admits a large one, whose caller must be known. gRPC then
+// reads it from its own buffer. Its error is a status.
+func (s *base) arrived(ctx context.Context) error {
 	a := arrivingFrom(ctx)
-	if a == nil || a.message == nil {
+	if a == nil {
 		return nil
 	}
 	select {
-	case <-a.message.known:
+	case <-a.known:
 	case <-ctx.Done():
 		return nil // gRPC knows the reason
 	}
-	// Larger ones are refused by gRPC when it reads their prefix.
-	size := a.message.size
-	if a.message.compressed {
-		size = min(size*maxRatio, a.all.message)
+	size := a.size
+	if size > a.all.message {
+		return nil // gRPC refuses it
 	}
-	if size <= membudget.Small || size > a.all.message {
-		return nil
+	if size > unmetered {
+		if a.prefix[0] != 0 {
+			size = min(size*maxRatio, a.all.message)
+		}
+		err := s.known(ctx)
+		if err == nil {
+			err = a.acquire(ctx, size)
+		}
+		if err != nil {
+			return s.fail(ctx, dialect.SendMessage, err)
+		}
 	}
-	err := s.known(ctx)
-	if err == nil {
-		err = a.acquire(ctx, size)
+	select {
+	case <-a.done:
+	case <-ctx.Done():
 	}
-	if err != nil && ctx.Err() == nil {
-		return s.fail(ctx, dialect.SendMessage, err)
+	return a.failure()
+}
+
+// failure returns the status of a call whose message has not arrived; nil if it has, or if gRPC knows
+// the reason.
+func (a *arriving) failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case errors.Is(a.err, os.ErrDeadlineExceeded):
+		return status.Error(codes.DeadlineExceeded, "the message took too long to arrive")
+	case errors.Is(a.err, errSecondMessage):
+		return status.Error(codes.InvalidArgument, errSecondMessage.Error())
 	}
 	return nil
 }
@@ -212,67 +230,54 @@ func (s *base) known(ctx context.Context) error {
 	return auth.Known(p)
 }
 
-// arrivalFactor is the memory for a large message until it is decoded, as a multiple of its size: the
-// frames as they arrived, their bytes joined, and the message. gRPC decodes it before it asks for the
-// memory of the next step.
-const arrivalFactor = 3
-
-// acquire acquires the memory of a large message while it arrives. The time for that begins
-// afterwards.
+// acquire acquires the memory of a message until the call ends.
 func (a *arriving) acquire(ctx context.Context, size int64) error {
-	a.mu.Lock()
-	a.pauseLocked()
-	a.mu.Unlock()
-	need := arrivalFactor * size
-	large, err := a.all.large.Acquire(ctx, need)
+	need, all := arrivalFactor*size, &a.all.large
+	if size <= membudget.Small {
+		all = &a.all.small
+	}
+	part, err := all.Acquire(ctx, need)
 	if err != nil {
 		return err
 	}
 	hold, err := a.all.memory.Acquire(ctx, need)
 	if err != nil {
-		large.Release()
+		part.Release()
 		return err
 	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.done {
-		large.Release()
-		hold.Release()
-		return nil
-	}
-	a.large, a.hold = large, hold
-	a.timer = time.AfterFunc(a.time, func() { a.late(0) })
+	a.part, a.hold = part, hold
+	a.mu.Unlock()
+	context.AfterFunc(ctx, a.release)
+	close(a.admitted)
 	return nil
+}
+
+// holds returns the memory of the message; both are nil if it needs none.
+func (a *arriving) holds() (part, hold *membudget.Hold) {
+	if a == nil {
+		return nil, nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.part, a.hold
+}
+
+// release releases the memory of the message.
+func (a *arriving) release() {
+	part, hold := a.holds()
+	part.Release()
+	hold.Release()
 }
 
 type arrivingKey struct{}
 
-// Value implements context.Context.
-func (a *arriving) Value(key any) any {
-	if key == (arrivingKey{}) {
-		return a
-	}
-	return a.Context.Value(key)
+func withArriving(ctx context.Context, a *arriving) context.Context {
+	return context.WithValue(ctx, arrivingKey{}, a)
 }
 
-// Err implements context.Context. gRPC makes the status of the call of it.
-func (a *arriving) Err() error {
-	err := a.Context.Err()
-	if err != nil && errors.Is(context.Cause(a.Context), errSlowMessage) {
-		return context.DeadlineExceeded
-	}
-	return err
-}
-
-// arrivingFrom returns the arriving of a call; nil if its message had arrived with its head.
+// arrivingFrom returns the body of a call; nil on a server of another owner.
 func arrivingFrom(ctx context.Context) *arriving {
 	a, _ := ctx.Value(arrivingKey{}).(*arriving)
 	return a
-}
-
-// arrived notes that the message of a call has arrived.
-func arrived(ctx context.Context) {
-	if a := arrivingFrom(ctx); a != nil {
-		a.arrived()
-	}
 }

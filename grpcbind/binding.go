@@ -1,16 +1,13 @@
 package grpcbind
 
 import (
-	"context"
-	"fmt"
-	"net"
+	"net/http"
+	"strings"
 	"sync"
-	"time"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/keepalive"
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -21,10 +18,14 @@ type Binding struct {
 	cfg     Config
 	service service
 	legacy  legacy
+	// server performs the calls of ServeHTTP.
+	server *grpc.Server
 	// feeds waits for the goroutines that write to streams.
 	feeds    sync.WaitGroup
 	arrivals *arrivals
 }
+
+var _ http.Handler = (*Binding)(nil)
 
 // New returns a Binding. It panics if Config.Engine is not that of a hub.
 func New(cfg Config) *Binding {
@@ -39,6 +40,12 @@ func New(cfg Config) *Binding {
 		cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: dialect.LegacyVersion,
 		shape: dialect.V03Proto, decoder: dialect.Decoder{Fill: true},
 	}
+	opts := []grpc.ServerOption{grpc.MaxRecvMsgSize(b.cfg.Limits.Message), grpc.ForceServerCodecV2(newTurns())}
+	if b.cfg.LogRequests {
+		opts = append(opts, grpc.StatsHandler(requestLog{b.cfg.Logger}))
+	}
+	b.server = grpc.NewServer(append(opts, b.cfg.Options...)...)
+	b.Register(b.server)
 	return b
 }
 
@@ -49,89 +56,21 @@ func (b *Binding) Register(r grpc.ServiceRegistrar) {
 	pb0.RegisterA2AServiceServer(observer{r}, &b.legacy)
 }
 
-// The shortest allowed time between the pings of a client, and how long a client may take to
-// answer the server's pings.
-const (
-	leastPing   = 10 * time.Second
-	pingTimeout = 20 * time.Second
-)
-
-// greetingTime is how long a connection may take to become usable, and idleTime how long it may have
-// no call.
-const (
-	greetingTime = 10 * time.Second
-	idleTime     = 120 * time.Second
-)
-
-// maxMetadata is the maximum size of the metadata of a call in bytes, as HTTP/2 counts them. It
-// is read before the caller is authenticated.
-const maxMetadata = 64 << 10
-
-// The window of a connection bounds no memory, because those of its calls do. gRPC's own buffer is
-// small, because that of the meter is in front of it.
-const (
-	connWindow = 16 << 20
-	readBuffer = 512
-)
-
-// Server returns a server that has the services, the limits of the Config and its Options.
-// Without Config.Credentials it is unencrypted, which is meant for this machine and for
-// networks with other protection.
-func (b *Binding) Server() *grpc.Server {
-	opts := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(b.cfg.Limits.Message),
-		grpc.MaxHeaderListSize(maxMetadata),
-		grpc.ConnectionTimeout(greetingTime),
-		grpc.InTapHandle(b.arriving),
-		grpc.ForceServerCodecV2(newTurns()),
-		grpc.Creds(newMetered(b.cfg.Credentials)),
-		grpc.ReadBufferSize(readBuffer),
-		grpc.StaticStreamWindowSize(window),
-		grpc.StaticConnWindowSize(connWindow),
-		grpc.MaxConcurrentStreams(b.cfg.Limits.callsPerConnection()),
-		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: b.cfg.Limits.KeepAlive, Timeout: pingTimeout, MaxConnectionIdle: idleTime,
-		}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: leastPing, PermitWithoutStream: true}),
-	}
-	if b.cfg.LogRequests {
-		opts = append(opts, grpc.StatsHandler(requestLog{b.cfg.Logger}))
-	}
-	s := grpc.NewServer(append(opts, b.cfg.Options...)...)
-	b.Register(s)
-	return s
-}
-
-// Serve serves on l until ctx ends. Then it accepts no further calls, gives open calls
-// Limits.StopTime to end, and closes l. It returns an error if l fails before that.
-func (b *Binding) Serve(ctx context.Context, l net.Listener) error {
-	s := b.Server()
-	failed := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-			b.stop(s)
-		case <-failed:
+// Beside returns a handler that performs the calls of gRPC, and passes all other requests to next.
+// Its server must speak HTTP/2, without TLS with prior knowledge; that of parley.Hub.NewServer does.
+func (b *Binding) Beside(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isCall(r) {
+			b.ServeHTTP(w, r)
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
-	err := s.Serve(l)
-	close(failed)
-	s.Stop()
-	wg.Wait()
-	b.feeds.Wait()
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("serve gRPC on %s: %w", l.Addr(), err)
-	}
-	return nil
 }
 
-// stop lets open calls end, for Limits.StopTime at most.
-func (b *Binding) stop(s *grpc.Server) {
-	late := time.AfterFunc(b.cfg.Limits.StopTime, func() {
-		b.cfg.Logger.Warn("gRPC calls were cut off")
-		s.Stop()
-	})
-	defer late.Stop()
-	s.GracefulStop()
+// isCall reports whether a request is a call of gRPC. Those of gRPC-Web, application/grpc-web, are
+// not.
+func isCall(r *http.Request) bool {
+	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc")
+	return ok && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }

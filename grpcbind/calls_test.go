@@ -458,14 +458,14 @@ func TestCallers(t *testing.T) {
 func TestUnauthenticated(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{Auth: byToken}, words, nil)
-	var trailer metadata.MD
+	var header metadata.MD
 	// An unsupported version must not hide that the caller is unauthenticated.
-	_, err := h.client.SendMessage(with(t.Context(), "a2a-version", "9.9"), textRequest("x"), grpc.Trailer(&trailer))
+	_, err := h.client.SendMessage(with(t.Context(), "a2a-version", "9.9"), textRequest("x"), grpc.Header(&header))
 	want := failure{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}
 	if diff := cmp.Diff(want, failureOf(t, err)); diff != "" {
 		t.Errorf("mismatch (-want +got):\n%s", diff)
 	}
-	if got := trailer.Get("www-authenticate"); !cmp.Equal(got, []string{`Bearer realm="parley"`, `ApiKey realm="parley", header="X-Api-Key"`}) {
+	if got := header.Get("www-authenticate"); !cmp.Equal(got, []string{`Bearer realm="parley"`, `ApiKey realm="parley", header="X-Api-Key"`}) {
 		t.Errorf("challenge = %q, want one for Bearer", got)
 	}
 	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))

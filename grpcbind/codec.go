@@ -11,7 +11,7 @@ import (
 const largeMessage = 1 << 20
 
 // turns is a codec that decodes few large messages at one time: while it does, a message occupies
-// three times its size, and a processor. It counts the memory of large messages that are sent.
+// three times its size, and a processor.
 type turns struct {
 	encoding.CodecV2
 
@@ -21,19 +21,6 @@ type turns struct {
 // newTurns returns the codec of protocol buffers that leaves a processor to small messages.
 func newTurns() *turns {
 	return &turns{encoding.GetCodecV2("proto"), make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))}
-}
-
-// Marshal implements encoding.CodecV2.
-func (c *turns) Marshal(v any) (mem.BufferSlice, error) {
-	o, ok := v.(*outgoing)
-	if !ok {
-		return c.CodecV2.Marshal(v)
-	}
-	b, err := c.CodecV2.Marshal(o.Message)
-	if err == nil && len(b) == 1 && b.Len() > largeMessage {
-		b[0] = o.sent(b[0])
-	}
-	return b, err
 }
 
 // Unmarshal implements encoding.CodecV2.

@@ -2,12 +2,15 @@ package grpcbind
 
 import (
 	"cmp"
+	"context"
+	"crypto/tls"
 	"log/slog"
 	"math"
+	"net"
+	"net/http"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
 	"github.com/parley-a2a/parley/auth"
 )
@@ -29,15 +32,18 @@ type Config struct {
 	// Logger receives a record for each error that is hidden from the caller. If nil, nothing
 	// is logged.
 	Logger *slog.Logger
-	// LogRequests logs each call when it has ended, on servers that Server creates.
+	// LogRequests logs each call when it has ended.
 	LogRequests bool
 	// Limits bound the cost of calls; zero fields have defaults.
 	Limits Limits
-	// Credentials encrypt the connections of the server that Server creates. If nil, they are not
-	// encrypted.
-	Credentials credentials.TransportCredentials
-	// Options are added to the options of the server that Server creates. Transport credentials
-	// among them replace Credentials; then the size of a message is known only when it has arrived.
+	// TLS encrypts the connections of Serve. If nil, they are not encrypted, which is meant for this
+	// machine and for networks with other protection.
+	TLS *tls.Config
+	// ConnState and ConnContext are those of the server of Serve; see http.Server. They may be nil.
+	ConnState   func(net.Conn, http.ConnState)
+	ConnContext func(context.Context, net.Conn) context.Context
+	// Options are further options for calls, such as interceptors. Those of transports have no effect:
+	// calls arrive through net/http.
 	Options []grpc.ServerOption
 }
 
@@ -57,10 +63,10 @@ type Limits struct {
 	// SendTime is how long the reader of a stream may take to accept a message. The default is
 	// 30 s.
 	SendTime time.Duration
-	// CallsPerConnection is how many calls one connection may have open, including streams. The
-	// default is 1,000. Further calls wait. Negative means no limit.
+	// CallsPerConnection is how many calls one connection of Serve may have open, including streams.
+	// The default is 1,000. Further calls wait. Negative means no limit.
 	CallsPerConnection int
-	// KeepAlive is the silence after which the server pings a connection. The default is 60 s.
+	// KeepAlive is the silence after which Serve pings a connection. The default is 15 s.
 	KeepAlive time.Duration
 	// StopTime is how long calls may continue after the context of Serve has ended. The default
 	// is 15 s. It should be longer than the engine takes to drain.
@@ -72,17 +78,17 @@ func (l Limits) withDefaults() Limits {
 	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
 	l.SendTime = cmp.Or(l.SendTime, 30*time.Second)
 	l.CallsPerConnection = cmp.Or(l.CallsPerConnection, 1_000)
-	l.KeepAlive = cmp.Or(l.KeepAlive, 60*time.Second)
+	l.KeepAlive = cmp.Or(l.KeepAlive, 15*time.Second)
 	l.StopTime = cmp.Or(l.StopTime, 15*time.Second)
 	return l
 }
 
 // callsPerConnection returns the limit in HTTP/2's type.
-func (l *Limits) callsPerConnection() uint32 {
+func (l *Limits) callsPerConnection() int {
 	if l.CallsPerConnection < 0 {
-		return math.MaxUint32
+		return math.MaxInt32
 	}
-	return uint32(min(l.CallsPerConnection, math.MaxUint32))
+	return min(l.CallsPerConnection, math.MaxInt32)
 }
 
 func (c Config) withDefaults() Config {

@@ -11,6 +11,10 @@
 //	b := grpcbind.New(grpcbind.Config{Engine: hub.Engine(), Auth: hub.Authenticator()})
 //	err := b.Serve(ctx, listener)
 //
+// [Binding.Beside] serves both gRPC and HTTP on one server:
+//
+//	server.Handler = b.Beside(hub.Handler())
+//
 // [Binding.Register] adds the services to an existing server.
 //
 // The messages of v0.3 are those of its HTTP+JSON in another encoding. The same functions

@@ -66,8 +66,8 @@ func TestExtendedCard(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := extendedHub(t, tt.cards, grpcbind.Config{})
-			var trailer metadata.MD
-			got, err := h.extended(with(t.Context(), tt.md...), "insider", grpc.Trailer(&trailer))
+			var header metadata.MD
+			got, err := h.extended(with(t.Context(), tt.md...), "insider", grpc.Header(&header))
 			if tt.want == codes.OK {
 				if err != nil || len(got.GetSkills()) != 2 || !got.GetCapabilities().GetExtendedAgentCard() || got.GetVersion() == "" {
 					t.Errorf("GetExtendedAgentCard = %v, %v; want the extended card", got, err)
@@ -77,7 +77,7 @@ func TestExtendedCard(t *testing.T) {
 			if f := failureOf(t, err); f.Code != tt.want {
 				t.Errorf("GetExtendedAgentCard = %v, want %v", err, tt.want)
 			}
-			if challenge := trailer.Get("www-authenticate"); (len(challenge) > 0) != (tt.want == codes.Unauthenticated) {
+			if challenge := header.Get("www-authenticate"); (len(challenge) > 0) != (tt.want == codes.Unauthenticated) {
 				t.Errorf("challenge = %v", challenge)
 			}
 		})

@@ -47,8 +47,8 @@ func TestKeys(t *testing.T) {
 		"two":   {"x-api-key", text, "x-api-key", second},
 		"mixed": {"x-api-key", text, "authorization", "Bearer " + second},
 	} {
-		var trailer metadata.MD
-		_, err := h.client.SendMessage(with(t.Context(), kv...), textRequest("x"), grpc.Trailer(&trailer))
+		var header metadata.MD
+		_, err := h.client.SendMessage(with(t.Context(), kv...), textRequest("x"), grpc.Header(&header))
 		if diff := cmp.Diff(failure{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}, failureOf(t, err)); diff != "" {
 			t.Errorf("%s: mismatch (-want +got):\n%s", name, diff)
 		}
@@ -56,7 +56,7 @@ func TestKeys(t *testing.T) {
 		if got := status.Convert(err).Message(); got != words {
 			t.Errorf("%s: message %q, want %q", name, got, words)
 		}
-		if diff := cmp.Diff(auth.Challenges(), trailer.Get("www-authenticate")); diff != "" {
+		if diff := cmp.Diff(auth.Challenges(), header.Get("www-authenticate")); diff != "" {
 			t.Errorf("%s: challenges mismatch (-want +got):\n%s", name, diff)
 		}
 	}

@@ -23,7 +23,7 @@ type observer struct{ grpc.ServiceRegistrar }
 func (o observer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	d := *desc
 	d.Methods, d.Streams = slices.Clone(d.Methods), slices.Clone(d.Streams)
-	s := service.(bounds)
+	s := service.(receiver)
 	for i := range d.Methods {
 		d.Methods[i].Handler = observeCall(d.Methods[i].Handler, s)
 	}
@@ -33,42 +33,32 @@ func (o observer) RegisterService(desc *grpc.ServiceDesc, service any) {
 	o.ServiceRegistrar.RegisterService(&d, service)
 }
 
-// bounds is a service that admits the message of a call before it is read, and bounds those that it
-// sends.
-type bounds interface {
-	admit(ctx context.Context) error
-	outgoing(ctx context.Context, m any) any
+// receiver is a service that waits for the message of a call.
+type receiver interface {
+	arrived(ctx context.Context) error
 }
 
 // callContext is the context of a call, which gRPC passes as the second parameter.
 type callContext = context.Context
 
-func observeCall(next grpc.MethodHandler, s bounds) grpc.MethodHandler {
+func observeCall(next grpc.MethodHandler, s receiver) grpc.MethodHandler {
 	return func(srv any, ctx callContext, dec func(any) error, in grpc.UnaryServerInterceptor) (any, error) {
-		conn := meterOf(ctx)
-		conn.begin()
-		defer conn.end()
 		read := func(m any) error {
-			err := s.admit(ctx)
-			if err == nil {
-				err = dec(m)
+			if err := s.arrived(ctx); err != nil {
+				return err
 			}
-			arrived(ctx)
-			return err
+			return dec(m)
 		}
 		ctx, x := observe(ctx)
 		defer x.conclude(ctx)
 		out, err := next(srv, ctx, read, in)
 		x.failed(err)
-		return s.outgoing(ctx, out), err
+		return out, err
 	}
 }
 
-func observeStream(next grpc.StreamHandler, p bounds) grpc.StreamHandler {
+func observeStream(next grpc.StreamHandler, p receiver) grpc.StreamHandler {
 	return func(srv any, s grpc.ServerStream) error {
-		conn := meterOf(s.Context())
-		conn.begin()
-		defer conn.end()
 		ctx, x := observe(s.Context())
 		defer x.conclude(ctx)
 		err := next(srv, &observedStream{s, ctx, x, p})
@@ -83,7 +73,7 @@ type observedStream struct {
 
 	ctx  context.Context //nolint:containedctx // a stream is a context
 	seen *observed
-	peer bounds
+	from receiver
 }
 
 // Context implements grpc.ServerStream.
@@ -91,17 +81,15 @@ func (s *observedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg implements grpc.ServerStream. It reads the one message of the caller.
 func (s *observedStream) RecvMsg(m any) error {
-	err := s.peer.admit(s.ctx)
-	if err == nil {
-		err = s.ServerStream.RecvMsg(m)
+	if err := s.from.arrived(s.ctx); err != nil {
+		return err
 	}
-	arrived(s.ctx)
-	return err
+	return s.ServerStream.RecvMsg(m)
 }
 
 // SendMsg implements grpc.ServerStream.
 func (s *observedStream) SendMsg(m any) error {
-	err := s.ServerStream.SendMsg(s.peer.outgoing(s.ctx, m))
+	err := s.ServerStream.SendMsg(m)
 	if err == nil && s.seen != nil {
 		s.seen.events.Add(1)
 	}

@@ -50,6 +50,8 @@ func decode[T any](ctx context.Context, s *base, in input, read func(params []by
 	}
 	if size > membudget.Small {
 		proto.Reset(in.message) // gRPC keeps it until the end of the call
+	} else {
+		arrivingFrom(ctx).release()
 	}
 	if err := s.decoder.Body(params); err != nil {
 		return nil, err
@@ -68,9 +70,9 @@ const messageFactor = 7
 func (s *base) acquire(ctx context.Context, c *op.Caller, size int64) error {
 	memory := s.engine.Memory()
 	need, arrived, part, acquire := messageFactor*size, (*membudget.Hold)(nil), (*membudget.Hold)(nil), memory.Acquire
-	if a := arrivingFrom(ctx); a != nil && a.hold != nil {
+	if share, hold := arrivingFrom(ctx).holds(); hold != nil {
 		acquire = memory.AcquireMore
-		arrived, part = a.large, a.hold
+		arrived, part = share, hold
 		need = min(need-arrivalFactor*size, max(1, memory.Stats().Max/2))
 	}
 	rest, err := acquire(ctx, need)

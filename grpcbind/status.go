@@ -45,7 +45,7 @@ func (s *base) fail(ctx context.Context, o dialect.Operation, err error) error {
 	}
 	if r.GRPC == dialect.Unauthenticated {
 		// If this fails, the connection is broken; the status is sufficient.
-		_ = grpc.SetTrailer(ctx, metadata.MD{keyChallenge: auth.Challenges()})
+		_ = grpc.SetHeader(ctx, metadata.MD{keyChallenge: auth.Challenges()})
 	}
 	return toStatus(&r)
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,6 +135,7 @@ func TestLargeMessagesAreAdmitted(t *testing.T) {
 	for i, want := range []answer{{admitted: true}, {admitted: true}, {status: codes.ResourceExhausted}} {
 		all[i] = w.call("ann")
 		w.announce(all[i], 1<<20)
+		w.must(w.fr.WriteData(all[i], false, make([]byte, 16<<10))) // read once the message is admitted
 		if got := w.answer(all[i]); got != want {
 			t.Errorf("announced message %d: %+v, want %+v", i, got, want)
 		}
@@ -184,39 +187,41 @@ func TestLargeMessagesAreRefusedUnread(t *testing.T) {
 	}
 }
 
-// A call has one message, of frames that are not tiny: each frame occupies more memory than a byte.
-func TestMalformedMessagesEndTheirCalls(t *testing.T) {
+// A call has one message.
+func TestSecondMessageEndsItsCall(t *testing.T) {
 	t.Parallel()
 	h := limitedHub(t, engine.Config{})
-	for name, send := range map[string]func(w *wire, id uint32){
-		"a second message": func(w *wire, id uint32) {
-			small, _ := proto.Marshal(textRequest("x"))
-			w.announce(id, len(small))
-			w.must(w.fr.WriteData(id, false, small))
-			w.announce(id, 9<<20)
-		},
-		"frames of one byte": func(w *wire, id uint32) {
-			w.announce(id, 60_000)
-			for range 300 {
-				w.must(w.fr.WriteData(id, false, []byte{10}))
-			}
-		},
-	} {
-		w := h.wire()
+	w := h.wire()
+	id := w.call("ann")
+	small, _ := proto.Marshal(textRequest("x"))
+	w.announce(id, len(small))
+	w.must(w.fr.WriteData(id, false, small))
+	w.announce(id, 9<<20)
+	if got, want := w.answer(id), (answer{status: codes.InvalidArgument}); got != want {
+		t.Errorf("a second message: %+v, want %+v", got, want)
+	}
+}
+
+// Small messages that arrive slowly have half of the memory; tiny ones pass beside them.
+func TestSlowMessagesAreBounded(t *testing.T) {
+	t.Parallel()
+	h := limitedHub(t, engine.Config{Memory: &membudget.Budget{Max: 1 << 20, Wait: 100 * time.Millisecond}})
+	w, ann := h.wire(), with(t.Context(), "x-name", "ann")
+	for i, want := range []answer{{admitted: true}, {admitted: true}, {status: codes.ResourceExhausted}} {
 		id := w.call("ann")
-		send(w, id)
-		got := w.answer(id)
-		if got.admitted { // gRPC may have read the second prefix, but nothing after it
-			got = w.answer(id)
+		w.announce(id, 60_000)
+		w.must(w.fr.WriteData(id, false, make([]byte, 16<<10)))
+		if got := w.answer(id); got != want {
+			t.Errorf("slow message %d: %+v, want %+v", i, got, want)
 		}
-		if want := (answer{status: codes.Canceled}); got != want {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
-		}
+	}
+	if _, err := h.client.SendMessage(ann, textRequest("hi")); err != nil {
+		t.Errorf("a tiny message beside slow ones: %v", err)
 	}
 }
 
 // Messages of each size arrive side by side, also compressed.
-func TestMessagesPassTheMeter(t *testing.T) {
+func TestMessagesOfAllSizes(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{
 		AllowAnonymous: true, Engine: engine.New(engine.Config{Store: new(memstore.Store), Memory: &membudget.Budget{Max: 64 << 20}}),
@@ -240,6 +245,63 @@ func TestMessagesPassTheMeter(t *testing.T) {
 	for range calls {
 		if err := <-errs; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Callers may ping as often as they like, and a quiet connection gets the pings of the hub.
+func TestPings(t *testing.T) {
+	t.Parallel()
+	h := start(t, grpcbind.Config{Auth: byName(), Limits: grpcbind.Limits{KeepAlive: 20 * time.Millisecond}}, words, nil)
+	w := h.wire()
+	w.call("ann") // its message does not come
+	const most = 50
+	for i := range most {
+		w.must(w.fr.WritePing(false, [8]byte{byte(i)}))
+	}
+	answered, asked := 0, 0
+	for answered < most || asked < 2 {
+		f, err := w.fr.ReadFrame()
+		w.must(err)
+		switch f := f.(type) {
+		case *http2.GoAwayFrame:
+			t.Fatalf("the hub ends the connection: %v %q", f.ErrCode, f.DebugData())
+		case *http2.PingFrame:
+			if f.IsAck() {
+				answered++
+				continue
+			}
+			asked++
+			w.must(w.fr.WritePing(true, f.Data))
+		}
+	}
+}
+
+// Beside passes requests that are no calls of gRPC to the other handler, among them those of gRPC-Web
+// and of HTTP/1.1.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	b := grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})})
+	other := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	for _, tt := range []struct {
+		contentType string
+		major       int
+		want        int
+	}{
+		{"application/grpc", 2, http.StatusOK},
+		{"application/grpc+proto", 2, http.StatusOK},
+		{"application/grpc;x=y", 2, http.StatusOK},
+		{"application/grpc", 1, http.StatusTeapot},
+		{"application/grpc-web", 2, http.StatusTeapot},
+		{"application/json", 2, http.StatusTeapot},
+		{"", 2, http.StatusTeapot},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/lf.a2a.v1.A2AService/None", nil)
+		r.ProtoMajor = tt.major
+		r.Header.Set("Content-Type", tt.contentType)
+		w := httptest.NewRecorder()
+		if b.Beside(other).ServeHTTP(w, r); w.Code != tt.want {
+			t.Errorf("%q over HTTP/%d: %d, want %d", tt.contentType, tt.major, w.Code, tt.want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ type Endpoint struct {
 	// Agent is the agent's name in the hub. Empty means the hub's default agent, which needs no
 	// name.
 	Agent string
-	// GRPC is the "host:port" of the gRPC listener, or empty if the hub has none.
+	// GRPC is the address of gRPC, "host:port" or a URL, or empty if the hub has none.
 	GRPC string
 	// Default is set if Agent is the hub's default agent, which is also served without a name.
 	Default bool

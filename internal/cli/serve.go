@@ -31,7 +31,7 @@ const (
 // serveCmd runs a hub. Flags take precedence over the configuration file.
 type serveCmd struct {
 	Listen         string   `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
-	GRPCListen     string   `name:"grpc-listen" help:"The address for gRPC; without it, gRPC is off." placeholder:"ADDR"`
+	GRPCListen     string   `name:"grpc-listen" help:"A second address, for gRPC alone, which cards then name; gRPC is also served at the address for HTTP." placeholder:"ADDR"`
 	Data           string   `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	Store          string   `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
@@ -53,7 +53,7 @@ type serveCmd struct {
 	UnionCard      bool     `help:"Serve agent cards with the keys of both protocol versions."`
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
-	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name, instead of host:port." placeholder:"URL"`
+	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name; with --public-url, they name gRPC only if it is given." placeholder:"URL"`
 	AcceptLoss     bool     `name:"accept-loss" help:"Start although the data folder is known to have had more data, and record the loss in the log and the audit log."`
 	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
 	LogFormat      string   `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`

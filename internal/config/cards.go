@@ -52,7 +52,8 @@ type Cards struct {
 	// GRPC. With the profile awaken, HTTP+JSON is first by default.
 	Interfaces []string `yaml:"interfaces"`
 	// GRPCURL is the gRPC URL in cards, such as https://grpc.hub.example. If empty, it is the
-	// "host:port" of grpc_listen, which the official SDKs dial.
+	// "host:port" of grpc_listen, which the official SDKs dial, or else the URL of the hub, unless
+	// public_url is set.
 	GRPCURL string `yaml:"grpc_url"`
 }
 

@@ -54,7 +54,8 @@ func (c *Command) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 type Config struct {
 	// Listen is the address for HTTP. The default is 127.0.0.1:4100.
 	Listen string `yaml:"listen"`
-	// GRPCListen is the address for gRPC. If empty, gRPC is not served.
+	// GRPCListen is a second address, for gRPC alone, which cards then name. gRPC is also served at
+	// listen.
 	GRPCListen string `yaml:"grpc_listen"`
 	// Data is the folder for all stored data. The default is ./parley-data.
 	Data string `yaml:"data" path:"yes"`

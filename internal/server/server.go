@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"github.com/parley-a2a/parley/agent/queue"
@@ -73,7 +71,7 @@ type Hub struct {
 	tls          *tlsfile.Source    // nil if the listeners do not use TLS
 	listener     net.Listener
 	conns        *conns.Limit
-	grpcListener net.Listener // nil without gRPC
+	grpcListener net.Listener // nil if gRPC has no listener of its own
 	memory       memories
 	signing      signing
 	identity     identityParts
@@ -82,7 +80,7 @@ type Hub struct {
 	engine       *engine.Engine // that of core
 	broker       *broker.Broker
 	server       *http.Server
-	grpc         *grpcbind.Binding // nil without gRPC
+	grpc         *grpcbind.Binding
 	telemetry    *export.Telemetry
 	rules        *policy.Policy   // nil without a policy
 	policy       *policyfile.Live // nil unless the policy is a file
@@ -358,14 +356,12 @@ func (h *Hub) compose(ctx context.Context) error {
 	c.Console = h.console()
 	h.core.Mount(c)
 	h.inside.Handler = h.core.Inside()
-	h.server = h.core.NewServer()
-	h.server.Handler = h.strict(h.server.Handler)
 	h.conns = h.connections()
+	h.grpc = grpcbind.New(h.binding())
+	h.server = h.core.NewServer()
+	h.server.Handler = h.strict(h.grpc.Beside(h.server.Handler))
 	h.server.ConnState, h.server.ConnContext = h.conns.State, h.conns.Context
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
-	if h.grpcListener != nil {
-		h.grpc = grpcbind.New(h.binding())
-	}
 	return nil
 }
 
@@ -390,6 +386,7 @@ func (h *Hub) front() hub.Front {
 		Loopback:       h.guarded(),
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
+		GRPCHere:       h.namesGRPC(),
 		UnionCard:      c.UnionCard,
 		AllSkills:      c.AllSkills(),
 		KeySet:         h.keySet(),
@@ -441,37 +438,6 @@ func (h *Hub) logsRequests() bool {
 		return *on
 	}
 	return h.guarded() && !h.keys.On()
-}
-
-func (h *Hub) binding() grpcbind.Config {
-	c, l := h.cfg, h.cfg.Limits
-	return grpcbind.Config{
-		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger, LogRequests: h.logsRequests(),
-		PublicURL: cmp.Or(c.PublicURL, h.URL()), Credentials: h.grpcCredentials(),
-		Limits: grpcbind.Limits{
-			Message: int(l.Body), BodyTime: duration(l.BodyTime), SendTime: duration(l.WriteTime),
-			StopTime: h.core.StopTime(),
-		},
-	}
-}
-
-// grpcAddr returns the address of gRPC for cards. A listener on all addresses is named by the
-// host of the public URL.
-func (h *Hub) grpcAddr() string {
-	if h.grpcListener == nil {
-		return ""
-	}
-	if at := h.cfg.Cards.GRPCURL; at != "" {
-		return at
-	}
-	addr := h.grpcListener.Addr().(*net.TCPAddr)
-	host := addr.IP.String()
-	if u, err := url.Parse(h.cfg.PublicURL); err == nil && u.Hostname() != "" {
-		host = u.Hostname()
-	} else if addr.IP.IsUnspecified() {
-		host = "localhost"
-	}
-	return net.JoinHostPort(host, strconv.Itoa(addr.Port))
 }
 
 // register adds the agents, the default one first. A configured agent replaces a built-in one
@@ -579,8 +545,8 @@ func (h *Hub) services() []hub.Service {
 	if h.db != nil {
 		all = append(all, hub.Service{Name: "pages of the store", Run: h.recovered(h.checkPages)})
 	}
-	if h.grpc != nil {
-		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.conns.ListenRaw(h.grpcListener)) }})
+	if h.grpcListener != nil {
+		all = append(all, hub.Service{Name: "gRPC", Run: func(ctx context.Context) error { return h.grpc.Serve(ctx, h.conns.Listen(h.grpcListener)) }})
 	}
 	return all
 }

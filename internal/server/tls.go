@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc/credentials"
-
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
@@ -88,12 +86,4 @@ func (h *Hub) scheme() string {
 		return "http"
 	}
 	return "https"
-}
-
-// grpcCredentials enable TLS on the gRPC listener, if there is a certificate.
-func (h *Hub) grpcCredentials() credentials.TransportCredentials {
-	if h.tls == nil {
-		return nil
-	}
-	return credentials.NewTLS(h.tls.Config("h2"))
 }

@@ -35,7 +35,7 @@ var wireRows = []row{
 	{name: "space in a name", send: whole("GET /healthz HTTP/1.1\r\n" + local + "X-User : ann\r\n\r\n"), want: "400, closed"},
 	{name: "folded header", send: whole("GET /healthz HTTP/1.1\r\n" + local + " X: y\r\n\r\n"), want: "400, closed"},
 	{name: "NUL in a header", send: whole("GET /healthz HTTP/1.1\r\n" + local + "X-User: a\x00b\r\n\r\n"), want: "400, closed"},
-	{name: "header without end", send: whole("GET /healthz HTTP/1.1\r\n" + local + "X: " + strings.Repeat("x", 80<<10) + "\r\n\r\n"), want: "431, closed"},
+	{name: "header without end", send: whole("GET /healthz HTTP/1.1\r\n" + local + "X: " + strings.Repeat("x", 300<<10) + "\r\n\r\n"), want: "431, closed"},
 	{name: "negative length", send: whole(post + local + typed + "Content-Length: -1\r\n\r\n"), want: "400, closed"},
 	{name: "two lengths", send: whole(post + local + typed + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}"), want: "400, closed"},
 	{name: "length of a planet", send: whole(post + local + typed + "Content-Length: 99999999999999999999\r\n\r\n"), want: "400, closed"},

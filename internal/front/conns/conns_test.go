@@ -286,40 +286,6 @@ func TestCloseWhileAcceptWaits(t *testing.T) {
 	})
 }
 
-// A connection of another protocol is half-open until its first call, whatever it has sent, and idle
-// between its calls. It makes room for others then, and only then.
-func TestCallsOfOtherProtocols(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, limit := newPeers(), &conns.Limit{Max: 2, Reserve: 1, HalfOpen: 1, Trials: 1}
-		l := limit.ListenRaw(p)
-		b := &bench{t, limit, p, l}
-		first, firstSide := b.connect("192.0.2.1")
-		go firstSide.Write(make([]byte, 100))
-		if _, err := io.ReadFull(first, make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
-		second, secondSide := b.connect("192.0.2.1")
-		b.wantOpen(false, "the older one without a call", firstSide)
-		busy := second.(interface{ SetBusy(bool) })
-		busy.SetBusy(true)
-		third, thirdSide := b.connect("192.0.2.1")
-		third.(interface{ SetBusy(bool) }).SetBusy(true)
-		refused := p.dial("192.0.2.2")
-		local, _ := b.connect("127.0.0.1") // Accept continues after the refusal
-		local.(interface{ SetBusy(bool) }).SetBusy(true)
-		busy.SetBusy(false)
-		_, fourthSide := b.connect("192.0.2.2")
-		b.wantOpen(false, "one without a trial while all are at work", refused)
-		b.wantOpen(false, "the idle one", secondSide)
-		b.wantOpen(true, "one at work", thirdSide)
-		b.wantOpen(true, "the newest", fourthSide)
-		if got, want := limit.Stats(), (conns.Stats{Open: 3, HalfOpen: 1, Evicted: 2, Refused: 1}); got != want {
-			t.Errorf("Stats = %+v, want %+v", got, want)
-		}
-	})
-}
-
 // A server for HTTP reports the states of its connections: a half-sent head is half-open, a
 // complete one is not, nor is a connection that waits for its next request.
 func TestServerReportsStates(t *testing.T) {

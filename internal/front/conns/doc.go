@@ -1,16 +1,15 @@
 // Package conns bounds the connections of a server, so that a flood of them leaves room for other
 // callers and file descriptors for the rest of the process.
 //
-// A [Limit] is shared by the listeners of a process. [Limit.Listen] wraps a listener for HTTP,
-// whose server reports the states of its connections with [Limit.State]; [Limit.ListenRaw] wraps a
-// listener for another protocol, whose server reports which connections have calls.
+// A [Limit] is shared by the listeners of a process. [Limit.Listen] wraps a listener, whose server
+// reports the states of its connections with [Limit.State].
 //
 // # Guarantees
 //
 // At most Limit.Max connections are open, Limit.Reserve more of this machine and of administrators,
 // and Limit.Trials more on trial: these are closed after a short time unless their first request has
 // the credentials of an administrator ([Keep]). A connection
-// that has not sent a complete request head, or has had no call, is half-open. One address has at most
+// that has not sent a complete request head is half-open. One address has at most
 // Limit.HalfOpen half-open connections; for a further one the oldest is closed. If there is no room
 // for a new connection, a half-open one is closed in its place, the oldest of the address that
 // has most of them, or else the one that is idle for the longest time. A new connection is only

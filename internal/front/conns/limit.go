@@ -84,8 +84,6 @@ type conn struct {
 	onTrial atomic.Bool
 	// idle is the time since which no request is at work, in nanoseconds; zero if one is.
 	idle atomic.Int64
-	// raw is set for connections of ListenRaw.
-	raw bool
 }
 
 // Close implements net.Conn.
@@ -94,9 +92,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// SetBusy notes whether a request or call uses the connection. The first one ends its half-open
-// state. Servers for listeners of ListenRaw find this method by an interface of their own.
-func (c *conn) SetBusy(busy bool) {
+// setBusy notes whether a request uses the connection. The first one ends its half-open state.
+func (c *conn) setBusy(busy bool) {
 	if !busy {
 		c.idle.Store(time.Now().UnixNano())
 	} else if c.idle.Swap(0) == isNew {
@@ -115,9 +112,9 @@ func (l *Limit) State(nc net.Conn, s http.ConnState) {
 	}
 	switch s {
 	case http.StateActive:
-		c.SetBusy(true) // the head has arrived
+		c.setBusy(true) // the head has arrived
 	case http.StateIdle:
-		c.SetBusy(false)
+		c.setBusy(false)
 	case http.StateHijacked, http.StateClosed:
 		l.remove(c)
 	}
@@ -148,7 +145,7 @@ func (l *Limit) addLocked(c *conn) (victim *conn, admitted bool) {
 	} else if !l.roomLocked(false) {
 		if victim = l.victimLocked(); victim == nil && !l.roomLocked(c.local()) {
 			l.logLocked("connections are refused: all that are open are at work")
-			if trial = l.Trials > 0 && !c.raw; !trial {
+			if trial = l.Trials > 0; !trial {
 				l.stats.Refused++
 				return nil, false
 			}

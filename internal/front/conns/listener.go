@@ -11,21 +11,14 @@ import (
 
 // Listen returns a listener whose connections l counts. The server must have l.State as its
 // ConnState, and with Limit.Trials l.Context as its ConnContext.
-func (l *Limit) Listen(inner net.Listener) net.Listener { return newListener(l, inner, false) }
-
-// ListenRaw is Listen for servers of other protocols than HTTP/1. They report with the method
-// SetBusy(bool) of a connection whether a call uses it. Their connections are never on trial.
-func (l *Limit) ListenRaw(inner net.Listener) net.Listener { return newListener(l, inner, true) }
-
-func newListener(l *Limit, inner net.Listener, raw bool) net.Listener {
-	return &listener{Listener: inner, limit: l, raw: raw, closed: make(chan struct{})}
+func (l *Limit) Listen(inner net.Listener) net.Listener {
+	return &listener{Listener: inner, limit: l, closed: make(chan struct{})}
 }
 
 type listener struct {
 	net.Listener
 
 	limit  *Limit
-	raw    bool
 	closed chan struct{} // closed by the first Close
 }
 
@@ -54,7 +47,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			}
 			continue
 		}
-		c := &conn{Conn: nc, limit: l.limit, raw: l.raw, address: peeraddr.Network(nc.RemoteAddr().String())}
+		c := &conn{Conn: nc, limit: l.limit, address: peeraddr.Network(nc.RemoteAddr().String())}
 		c.idle.Store(isNew)
 		if l.limit.add(c) {
 			return c, nil

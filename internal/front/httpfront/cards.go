@@ -233,12 +233,22 @@ func cardFor(r *http.Request, a *engine.Agent) *a2a.AgentCard {
 // reach sets the interfaces of an agent in o. If named, its name is part of their addresses.
 func (f *Front) reach(o *card.Options, base string, a *engine.Agent, named bool) {
 	p := card.Endpoint{Base: base, GRPC: f.cfg.GRPCAddr}
+	if p.GRPC == "" && f.cfg.GRPCHere {
+		p.GRPC = origin(base)
+	}
 	if named {
 		first, _ := f.cfg.Engine.Agent("")
 		p.Agent, p.Default = string(a.Name), first.Name == a.Name
 	}
 	o.Interfaces = card.Prefer(card.Interfaces(p), f.cfg.Interfaces)
 	o.Legacy = card.Prefer(card.LegacyInterfaces(p), f.cfg.Interfaces)
+}
+
+// origin returns the scheme, host and port of an address: gRPC has no path of its own.
+func origin(base string) string {
+	scheme, rest, _ := strings.Cut(base, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return scheme + "://" + host
 }
 
 // base returns the hub's address as the caller of r should use it.

@@ -37,9 +37,12 @@ type Config struct {
 	// TrustForwarded uses X-Forwarded-Proto and X-Forwarded-Host for that address. Set it only
 	// behind a proxy that sets both headers.
 	TrustForwarded bool
-	// GRPCAddr is the "host:port" that cards name for gRPC. If empty, cards list no gRPC
-	// interface.
+	// GRPCAddr is the address that cards name for gRPC: "host:port" or a URL. If empty, cards list
+	// no gRPC interface, unless GRPCHere is set.
 	GRPCAddr string
+	// GRPCHere states that the server of the front performs calls of gRPC, too. Cards without
+	// GRPCAddr then name the origin of their other addresses.
+	GRPCHere bool
 	// UnionCard serves the card with the keys of v0.3 also at agent-card.json.
 	UnionCard bool
 	// AllSkills lists the skills of all agents in the card of the hub, which is otherwise that
@@ -138,6 +141,6 @@ func (l Limits) withDefaults() Limits {
 	l.Spool = cmp.Or(l.Spool, 1<<30)
 	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
 	l.WriteTime = cmp.Or(l.WriteTime, 30*time.Second)
-	l.KeepAlive = cmp.Or(l.KeepAlive, 15*time.Second)
+	l.KeepAlive = cmp.Or(l.KeepAlive, keepAliveDefault)
 	return l
 }

@@ -12,7 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // bubble runs f in a synctest bubble, with a front that is served in memory.
@@ -282,5 +284,14 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.ProtoMajor != 2 || bytes.Count(b, []byte("data: ")) != 5 {
 		t.Errorf("%s: %s, %v; want five events over HTTP/2", resp.Proto, b, err)
+	}
+}
+
+// Quiet connections of HTTP/2 get pings as often as streams get comments.
+func TestServerPings(t *testing.T) {
+	t.Parallel()
+	f := httpfront.New(httpfront.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)}), Limits: httpfront.Limits{KeepAlive: time.Second}})
+	if got := httpfront.NewServer(f).HTTP2.SendPingTimeout; got != time.Second {
+		t.Errorf("a ping after %v, want after a second", got)
 	}
 }

@@ -169,14 +169,24 @@ var (
 		status: http.StatusNotFound,
 		err:    apierror.New(a2a.ErrMethodNotFound, notServed),
 	}
+	errLongHead = &httpError{
+		status: http.StatusRequestHeaderFieldsTooLarge,
+		err:    apierror.New(apierror.ErrTooLarge, "the request head is larger than 64 KiB"),
+	}
 	errNoAgent = &httpError{
 		status: http.StatusNotFound,
 		err:    apierror.New(a2a.ErrTaskNotFound, "no such agent or task"),
 	}
 )
 
-// precheck checks the guard, the path and the method.
+// precheck checks the size of the head, the guard, the path and the method.
 func (x *exchange) precheck() error {
+	if headSize(x.r) > maxHead {
+		if x.r.ProtoMajor == 1 {
+			x.w.Header()["Connection"] = []string{"close"}
+		}
+		return errLongHead
+	}
 	if err := x.guard(); err != nil {
 		return err
 	}

@@ -266,7 +266,7 @@ var edgeOnly = map[string][]string{
 	// which supplies its adapters; grpcbind, which calls the engine; the facade, which
 	// registers agents with it; and the command, which reads the documents of adminapi.
 	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", ".", "internal/testing/hubtest"},
-	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "internal/cli", "internal/testing/hubtest"},
+	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli", "internal/backup"},
 	module + "/internal/store/pgstore":       {"internal/server", "internal/cli"},
