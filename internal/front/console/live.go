@@ -83,7 +83,7 @@ func (p *page) over() {
 //go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 	return pulse.Start(keepAlive, func() bool {
-		if s.Send([]byte(": parley\n\n")) != nil || p.changed() {
+		if s.Send([]byte(": parley\n")) != nil || p.changed() {
 			cancel()
 			return false
 		}

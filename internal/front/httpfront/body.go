@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -35,6 +36,18 @@ func (x *exchange) contentType(accepted ...string) error {
 		}
 	}
 	return apierror.New(apierror.ErrMediaType, "content type %q is not %s", value, accepted[0])
+}
+
+// encoding refuses a compressed body, which is not decoded. The header of the answer names what is
+// accepted (RFC 9110 §15.5.16).
+func (x *exchange) encoding() error {
+	for _, value := range x.r.Header["Content-Encoding"] {
+		if value != "" && !strings.EqualFold(value, "identity") {
+			x.w.Header()["Accept-Encoding"] = []string{"identity"}
+			return apierror.New(apierror.ErrMediaType, "content encoding %q is not accepted: send the body without compression", value)
+		}
+	}
+	return nil
 }
 
 // readBody reads the body into the request's buffer. A body that is too large or too slow is an

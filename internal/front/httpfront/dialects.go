@@ -16,7 +16,7 @@ import (
 // recognize determines the operation of a JSON-RPC call and the dialect of its answer. Calls of
 // v1.0 that name their version skip the detection of dialects.
 func (x *exchange) recognize(call *dialect.Call) (dialect.Operation, error) {
-	versions := x.r.Header[versionHeader]
+	versions := x.versions()
 	if o, err := dialect.Lookup(call.Method); err == nil && dialect.Version(versions, dialect.RPC) == nil {
 		return o, nil
 	}

@@ -107,7 +107,7 @@ func (f *Front) answer(x *exchange) {
 		x.shape = dialect.RockBotTask
 	case x.route.legacy:
 		x.shape = dialect.V03Proto
-	case x.route.rpc && dialect.NamesLegacy(r.Header[versionHeader]):
+	case x.route.rpc && dialect.NamesLegacy(x.versions()):
 		x.shape = dialect.V03
 	}
 	defer x.conclude()
@@ -179,7 +179,7 @@ var (
 	}
 )
 
-// precheck checks the size of the head, the guard, the path and the method.
+// precheck checks the size of the head, the guard, the path, the method and the encoding of the body.
 func (x *exchange) precheck() error {
 	if headSize(x.r) > maxHead {
 		if x.r.ProtoMajor == 1 {
@@ -200,7 +200,7 @@ func (x *exchange) precheck() error {
 	if !x.route.allows(x.r.Method, methods) {
 		return notAllowed(x.r.Method, methods)
 	}
-	return nil
+	return x.encoding()
 }
 
 // somewhere reports whether something is served at the path.

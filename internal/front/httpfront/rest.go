@@ -26,8 +26,8 @@ func (x *exchange) serveREST() {
 	}
 }
 
-// versions returns the version that a request names, in the header or, as this binding allows,
-// in the query (specification §3.6.1).
+// versions returns the version that a request names, in the header or in the query (specification
+// §3.6.1).
 func (x *exchange) versions() []string {
 	versions := x.r.Header[versionHeader]
 	if query := x.r.URL.RawQuery; len(query) >= len(versionHeader) && strings.Contains(strings.ToLower(query), "a2a-version") {

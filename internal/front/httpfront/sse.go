@@ -40,7 +40,7 @@ var (
 	noTransform  = []string{"no-cache, no-transform"}
 	noStore      = []string{"no-store"}
 	noBuffering  = []string{"no"}
-	keepAliveTag = []byte(": keep-alive\n\n")
+	keepAliveTag = []byte(": keep-alive\n")
 )
 
 // begin sets the headers. Nothing is sent before the first write. The headers disable caches,

@@ -134,8 +134,8 @@ func TestSSECopy(t *testing.T) {
 		}
 		want := []string{
 			"id: 1\ndata: {a}\n\nid: 3\ndata: {b}\n\n",
-			": keep-alive\n\n",
-			": keep-alive\n\n",
+			": keep-alive\n",
+			": keep-alive\n",
 			"id: 5\ndata: {c}\n\n",
 		}
 		if diff := cmp.Diff(want, w.flushed); diff != "" {

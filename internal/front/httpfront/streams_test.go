@@ -43,7 +43,9 @@ func nextEvent(r *bufio.Reader) (e sseEvent, err error) {
 		case name == "data" && e.data == "":
 			e.data = value
 		case name == "":
-			e.comment = value
+			if e == (sseEvent{}) {
+				return sseEvent{comment: value}, nil // a line of its own, after which no event ends
+			}
 		default:
 			return e, fmt.Errorf("unexpected line %q", line)
 		}

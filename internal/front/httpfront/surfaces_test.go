@@ -80,7 +80,7 @@ func TestSurfaces(t *testing.T) {
 		{"POST", `"wrong"`, []string{key}, 400, "guest: body: is wrong"},
 		{"POST", `"secret"`, []string{key}, 500, "guest: internal error"},
 		{"POST", `"panic"`, []string{key}, 500, "guest: internal error"},
-		{"POST", `"stream"`, []string{key}, 200, "data: \"one\"\n\n: keep-alive\n\n"},
+		{"POST", `"stream"`, []string{key}, 200, "data: \"one\"\n\n: keep-alive\n"},
 	} {
 		if a := h.do(tt.method, "/guest", tt.body, tt.headers...); a.code != tt.code || !strings.HasPrefix(a.body, tt.want) {
 			t.Errorf("%s %s with %v: %d %q, want %d %q", tt.method, tt.body, tt.headers, a.code, a.body, tt.code, tt.want)

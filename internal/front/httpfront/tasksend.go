@@ -17,7 +17,7 @@ var errNoJobs = apierror.New(a2a.ErrUnsupportedOperation, "task ids of callers a
 func (x *exchange) serveJob() {
 	x.in = takeBuffer()
 	defer x.release()
-	err := dialect.Version(x.r.Header[versionHeader], dialect.REST)
+	err := dialect.Version(x.versions(), dialect.REST)
 	if err == nil {
 		err = x.readRPC()
 	}

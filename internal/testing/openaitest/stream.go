@@ -66,7 +66,7 @@ func (w *writer) event(x *exchange, n int, data string) bool {
 	if !x.server.config.Wire.Plain {
 		switch n % forms {
 		case 1:
-			text = ": keep-alive\n\n" + text
+			text = ": keep-alive\n" + text
 		case 2:
 			text = "data:" + data + "\n\n"
 		case 3:
