@@ -101,6 +101,6 @@ func (h *Hub) mcp() hub.MCP {
 	}
 	return &endpoint.Endpoint{
 		URL: cmp.Or(h.cfg.PublicURL, h.URL()), Version: parley.Version, NoToolbox: c.NoToolbox, Bridge: c.Bridge, Choice: c.Choice(),
-		Guard: h.cfg.Safety.Guard(), WriteTime: duration(h.cfg.Limits.WriteTime), MaxMessage: int(h.cfg.Limits.Body), Logger: h.logger,
+		Guard: h.cfg.Safety.Guard(), WriteTime: duration(h.cfg.Limits.WriteTime), KeepAlive: duration(h.cfg.Limits.KeepAlive), MaxMessage: int(h.cfg.Limits.Body), Logger: h.logger,
 	}
 }

@@ -44,7 +44,10 @@ func (x *exchange) encoding() error {
 	for _, value := range x.r.Header["Content-Encoding"] {
 		if value != "" && !strings.EqualFold(value, "identity") {
 			x.w.Header()["Accept-Encoding"] = []string{"identity"}
-			return apierror.New(apierror.ErrMediaType, "content encoding %q is not accepted: send the body without compression", value)
+			return &httpError{
+				status: http.StatusUnsupportedMediaType,
+				err:    apierror.New(apierror.ErrMediaType, "content encoding %q is not accepted: send the body without compression", value),
+			}
 		}
 	}
 	return nil

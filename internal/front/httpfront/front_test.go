@@ -166,6 +166,39 @@ func TestLenientVersion(t *testing.T) {
 	}
 }
 
+// Each binding takes the version from the query, too (specification §3.6.1), and refuses one that it does
+// not serve.
+func TestVersionInTheQuery(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{}, everyone()...)
+	for path, body := range map[string]string{"/a2a": rpc("SendMessage", message("x")), "/": rpc("SendMessage", message("y")), "/v1/a2a/message:send": message("z")} {
+		if got := h.do("POST", path+"?A2A-Version=1.0", body); got.code != 200 || !strings.Contains(got.body, "TASK_STATE_COMPLETED") {
+			t.Errorf("%s with version 1.0 = %d %s", path, got.code, got.body)
+		}
+		got := h.do("POST", path+"?a2a-version=9.9", body)
+		if reason, _ := got.failure(t); reason != "VERSION_NOT_SUPPORTED" {
+			t.Errorf("%s with version 9.9 = %d %s", path, got.code, got.body)
+		}
+	}
+}
+
+// A compressed body is refused at every path, with what is accepted.
+func TestCompressedBodies(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, httpfront.Config{API: http.NotFoundHandler(), MCP: http.NotFoundHandler(), Console: http.NotFoundHandler()}, everyone()...)
+	for _, path := range []string{"/", "/a2a", "/a2a/plain", "/v1/a2a/message:send", "/v1/message:send", "/tasks/send", "/mcp", "/api/v1/keys", "/console/login"} {
+		for _, version := range []string{v1, "A2A-Version: 0.3"} {
+			got := h.do("POST", path, "\x1f\x8b", version, "Content-Encoding: gzip")
+			if got.code != 415 || got.header.Get("Accept-Encoding") != "identity" || !strings.Contains(got.body, "content encoding") {
+				t.Errorf("%s, %s: %d %s, accepted %q", path, version, got.code, got.body, got.header.Get("Accept-Encoding"))
+			}
+		}
+	}
+	if got := h.do("POST", "/a2a", rpc("SendMessage", message("x")), v1, "Content-Encoding: identity"); got.code != 200 || strings.Contains(got.body, "error") {
+		t.Errorf("a body without compression: %d %s", got.code, got.body)
+	}
+}
+
 func TestNoStreaming(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{NoStreaming: true}, everyone()...)

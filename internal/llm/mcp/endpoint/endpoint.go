@@ -93,6 +93,8 @@ type Endpoint struct {
 	Guard guard.Guard
 	// WriteTime is the time that a host may take to accept a write; 30 s.
 	WriteTime time.Duration
+	// KeepAlive is the time after which a quiet answer sends a comment; 15 s.
+	KeepAlive time.Duration
 	// MaxMessage is the maximum size of a message of a host in bytes; 4 MiB.
 	MaxMessage int
 	// Logger receives operational records. If nil, nothing is logged.
@@ -106,7 +108,7 @@ type Endpoint struct {
 // The endpoint calls the hub through inside.
 func (e *Endpoint) Handler(inside http.Handler) http.Handler {
 	e.inside.Handler = inside
-	e.handler = &mcpserver.Handler{Caller: callerOf, Server: e.server, WriteTime: e.WriteTime}
+	e.handler = &mcpserver.Handler{Caller: callerOf, Server: e.server, WriteTime: e.WriteTime, KeepAlive: e.KeepAlive}
 	return e.handler
 }
 

@@ -106,6 +106,9 @@ func (svc *service) perform(ctx context.Context, tool *llm.Tool, call *llm.Call)
 // response must ask the caller a question.
 func (svc *service) await(ctx context.Context, r *running, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	defer r.progress.attach(context.WithoutCancel(ctx), nil)
+	if svc.atWork != nil && req.Extra != nil {
+		svc.atWork(req.Extra.Header)
+	}
 	beat := time.NewTicker(svc.Limits.Beat)
 	defer beat.Stop()
 	for {

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/lazy"
+	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
 )
 
 // Handler is the streamable HTTP endpoint. Its fields must not change once it serves. It does
@@ -33,11 +34,15 @@ type Handler struct {
 	Idle time.Duration
 	// WriteTime is the time that a client may take to accept a write. The default is 30 s.
 	WriteTime time.Duration
+	// KeepAlive is the time after which a quiet answer sends a comment. The default is 15 s.
+	KeepAlive time.Duration
 
 	mu      sync.Mutex // guards the fields below
 	callers map[string]*caller
 	closed  bool
 	wg      sync.WaitGroup
+
+	exchanges exchanges
 }
 
 // caller is the state of one caller.
@@ -67,11 +72,20 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.release(c)
 	rc := http.NewResponseController(w)
-	if status, wrong := readBody(w, r, rc, int64(c.service.Limits.Message)); wrong != "" {
+	b, status, wrong := readBody(w, r, rc, int64(c.service.Limits.Message))
+	if wrong != "" {
 		refuse(w, status, wrong)
 		return
 	}
-	w = &deadlineWriter{w, rc, cmp.Or(h.WriteTime, 30*time.Second)}
+	if id, err := checkIDs(b); err != nil {
+		refuseMessage(w, http.StatusBadRequest, id, err)
+		return
+	}
+	x := &exchange{
+		w: w, rc: rc, time: cmp.Or(h.WriteTime, 30*time.Second), quiet: cmp.Or(h.KeepAlive, 15*time.Second), header: make(http.Header),
+	}
+	defer h.exchanges.add(r, x)()
+	w = x
 	if r.Header.Get(headerVersion) >= firstModern {
 		c.single.ServeHTTP(w, r)
 		return
@@ -124,6 +138,7 @@ func (h *Handler) acquire(r *http.Request) (c *caller, status int, wrong string)
 func (h *Handler) start(c *caller, r *http.Request) {
 	defer close(c.ready)
 	c.service = h.Server(r).open(r.Context())
+	c.service.atWork = h.exchanges.begin
 	one := func(*http.Request) *mcp.Server { return c.service.mcp }
 	options := mcp.StreamableHTTPOptions{
 		// The surrounding server checks Host and Origin.
@@ -186,55 +201,51 @@ func (h *Handler) Close() {
 
 // readBody reads the body of a request first, so that the read deadline does not apply to the
 // response.
-func readBody(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, limit int64) (status int, wrong string) {
+func readBody(w http.ResponseWriter, r *http.Request, rc *http.ResponseController, limit int64) (b []byte, status int, wrong string) {
 	if r.Method != http.MethodPost {
-		return 0, ""
+		return nil, 0, ""
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d bytes", limit)
+		return nil, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d bytes", limit)
 	case err != nil:
-		return http.StatusBadRequest, "the body did not arrive"
+		return nil, http.StatusBadRequest, "the body did not arrive"
 	case !json.Valid(b):
-		return http.StatusBadRequest, "the body is not JSON"
+		return nil, http.StatusBadRequest, "the body is not JSON"
 	}
 	_ = rc.SetReadDeadline(time.Time{}) // without deadlines, none was set
 	r.Body = io.NopCloser(bytes.NewReader(b))
-	return 0, ""
+	return b, 0, ""
+}
+
+// checkIDs returns the error of the first message whose id would come back changed.
+func checkIDs(b []byte) (id json.RawMessage, wrong *jsonrpc.Error) {
+	all := []json.RawMessage{b}
+	if b = bytes.TrimSpace(b); len(b) > 0 && b[0] == '[' && json.Unmarshal(b, &all) != nil {
+		return nil, nil
+	}
+	for _, message := range all {
+		if id, wrong := stdio.CheckID(message); wrong != nil {
+			return id, wrong
+		}
+	}
+	return nil, nil
 }
 
 // refuse answers with an error that every MCP client can read.
 func refuse(w http.ResponseWriter, status int, text string) {
-	code := jsonrpc.CodeInvalidRequest
+	var code int64 = jsonrpc.CodeInvalidRequest
 	if status == http.StatusBadRequest {
 		code = jsonrpc.CodeParseError
 	}
+	refuseMessage(w, status, nil, &jsonrpc.Error{Code: code, Message: text})
+}
+
+// refuseMessage answers the message with an id, or nil, with an error.
+func refuseMessage(w http.ResponseWriter, status int, id json.RawMessage, wrong *jsonrpc.Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{
-		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": text},
-	})
+	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "error": wrong})
 }
-
-// deadlineWriter is a ResponseWriter that disconnects a client which does not accept writes in
-// time.
-type deadlineWriter struct {
-	http.ResponseWriter
-
-	rc   *http.ResponseController
-	time time.Duration
-}
-
-// Write implements io.Writer.
-func (w *deadlineWriter) Write(b []byte) (int, error) {
-	_ = w.rc.SetWriteDeadline(time.Now().Add(w.time))
-	return w.ResponseWriter.Write(b)
-}
-
-// Flush implements http.Flusher.
-func (w *deadlineWriter) Flush() { _ = w.rc.Flush() }
-
-// Unwrap is for http.ResponseController.
-func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+	"github.com/parley-a2a/parley/llm"
 )
 
 // startMany serves callers by the names that they send.
@@ -103,12 +105,57 @@ func TestBadRequests(t *testing.T) {
 		{"", http.StatusBadRequest, "the body is not JSON"},
 		{`{"a":"` + strings.Repeat("a", 2000) + `"}`, http.StatusRequestEntityTooLarge, "more than 1000 bytes"},
 		{`{"jsonrpc":"2.0"}`, http.StatusBadRequest, ""},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, http.StatusBadRequest, `"id":1.5`},
+		{`[{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}]`, http.StatusBadRequest, `"id":9007199254740993`},
 	} {
 		status, _, answer := post(t, url, "me", "", c.body)
 		if status != c.status || !strings.Contains(answer, c.want) {
 			t.Errorf("%.40q gives %d %s, want %d %s", c.body, status, answer, c.status, c.want)
 		}
 	}
+}
+
+// The answer to a call begins with the call, and is alive until the tool ends. Its comments are lines
+// without a blank one, after which some readers dispatch an empty event.
+func TestQuietCallsAreAlive(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	quiet := tool("quiet", func(ctx context.Context, _ *llm.Call) (*llm.Result, error) {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+		}
+		return textResult("done"), nil
+	})
+	url := startMany(t, &mcpserver.Handler{KeepAlive: 10 * time.Millisecond, Server: func(*http.Request) *mcpserver.Server {
+		return &mcpserver.Server{Tools: newSource(quiet)}
+	}})
+	_, session, _ := post(t, url, "me", "", initialize)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"quiet"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Mcp-Session-Id", session)
+	resp, err := newHTTP(t, "me").Do(req) // returns with the head
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for range 3 {
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), ":") {
+			t.Fatalf("a quiet call sends %q, %v, want a comment", lines.Text(), lines.Err())
+		}
+	}
+	close(ended)
+	for lines.Scan() {
+		if text := lines.Text(); strings.HasPrefix(text, "data: ") && strings.Contains(text, `"id":7`) && strings.Contains(text, "done") {
+			return
+		}
+	}
+	t.Error("the call has no result")
 }
 
 func TestLimitsOfSessions(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -83,6 +84,8 @@ type service struct {
 	Server
 
 	mcp *mcp.Server
+	// atWork is told the header of the request of a call whose tool runs; nil without HTTP.
+	atWork func(http.Header)
 	// slots has one element for each call in progress.
 	slots   chan struct{}
 	results resultStore

@@ -134,9 +134,9 @@ func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 				p.settle()
 				return nil, l.err
 			}
-			m, wrong := p.decode(l)
+			m, id, wrong := p.decode(l)
 			if wrong != nil {
-				if err := p.fault(&Fault{l.long, wrong}); err != nil {
+				if err := p.fault(&Fault{l.long, wrong}, id); err != nil {
 					return nil, err
 				}
 			} else if m != nil {
@@ -194,35 +194,38 @@ func (p *Pipe) settle() {
 }
 
 // decode decodes a message. An empty line returns nil without an error.
-func (p *Pipe) decode(l line) (jsonrpc.Message, *jsonrpc.Error) {
+func (p *Pipe) decode(l line) (m jsonrpc.Message, id json.RawMessage, wrong *jsonrpc.Error) {
 	text := bytes.TrimSpace(l.text)
 	switch {
 	case l.long:
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a message has more than %d bytes", p.limit)}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a message has more than %d bytes", p.limit)}
 	case len(text) == 0:
-		return nil, nil
+		return nil, nil, nil
 	case !json.Valid(text):
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "a line is not JSON"}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "a line is not JSON"}
 	case text[0] == '[':
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not taken: send one message a line"}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not taken: send one message a line"}
+	}
+	if id, wrong := CheckID(text); wrong != nil {
+		return nil, id, wrong
 	}
 	m, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "not a message of JSON-RPC 2.0: " + err.Error()}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "not a message of JSON-RPC 2.0: " + err.Error()}
 	}
-	return m, nil
+	return m, nil, nil
 }
 
-// fault handles an invalid line.
-func (p *Pipe) fault(f *Fault) error {
+// fault handles an invalid line. id is that of its message, if it is known.
+func (p *Pipe) fault(f *Fault, id json.RawMessage) error {
 	if p.bad != nil {
 		return p.bad(f)
 	}
 	b, err := json.Marshal(struct {
-		Version string         `json:"jsonrpc"`
-		ID      any            `json:"id"`
-		Error   *jsonrpc.Error `json:"error"`
-	}{"2.0", nil, f.Err})
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"` // null if it is nil
+		Error   *jsonrpc.Error  `json:"error"`
+	}{"2.0", id, f.Err})
 	if err != nil {
 		return err
 	}
