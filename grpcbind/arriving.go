@@ -54,7 +54,7 @@ func newArrivals(memory *membudget.Budget, message int64) *arrivals {
 }
 
 // arriving is the body of a call while its one message arrives. gRPC reads a body as fast as it can and
-// keeps what it has read; a large message is therefore held back after its prefix, until the handler of
+// keeps the bytes; a large message is therefore held back after its prefix, until the handler of
 // the call has admitted it.
 type arriving struct {
 	body io.ReadCloser
@@ -63,7 +63,7 @@ type arriving struct {
 	time time.Duration // for the message to arrive
 	// known is closed when the prefix is read or will not come, done when the whole message is.
 	known, done chan struct{}
-	// admitted is closed when the message may arrive, closed when nobody waits for it.
+	// admitted is closed when the message may arrive, closed when no handler waits for it.
 	admitted, closed chan struct{}
 	close            func()
 

@@ -50,17 +50,17 @@ func refuse(w http.ResponseWriter, code codes.Code, text string) {
 	h.Set("Grpc-Message", text)
 }
 
-// answer is the answer to a call. A caller that does not read what is written in time loses its call.
+// answer is the answer to a call. A caller that does not read it in time loses its call.
 type answer struct {
 	http.ResponseWriter
 
 	rc   *http.ResponseController
 	time time.Duration
-	// until is the time by which all that is written must be read.
+	// until is the time by which all bytes must be read.
 	until time.Time
 }
 
-// Write implements http.ResponseWriter. gRPC flushes what it has written.
+// Write implements http.ResponseWriter. gRPC flushes after each message.
 func (a *answer) Write(b []byte) (int, error) {
 	if a.until.IsZero() {
 		a.until = time.Now().Add(a.time)

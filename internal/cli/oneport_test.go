@@ -97,7 +97,7 @@ func TestOnePort(t *testing.T) {
 	}
 }
 
-// A head that is too large costs its own request: others on the same connection go on, over HTTP/2 and
+// A head that is too large costs its own request: others on the same connection continue, over HTTP/2 and
 // gRPC, at the port of HTTP and at a listener for gRPC.
 func TestLargeHeadsCostTheirOwnRequest(t *testing.T) {
 	t.Parallel()

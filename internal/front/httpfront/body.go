@@ -38,8 +38,8 @@ func (x *exchange) contentType(accepted ...string) error {
 	return apierror.New(apierror.ErrMediaType, "content type %q is not %s", value, accepted[0])
 }
 
-// encoding refuses a compressed body, which is not decoded. The header of the answer names what is
-// accepted (RFC 9110 §15.5.16).
+// encoding refuses a compressed body, which is not decoded. The header of the answer names the
+// accepted one (RFC 9110 §15.5.16).
 func (x *exchange) encoding() error {
 	for _, value := range x.r.Header["Content-Encoding"] {
 		if value != "" && !strings.EqualFold(value, "identity") {

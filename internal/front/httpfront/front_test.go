@@ -182,7 +182,7 @@ func TestVersionInTheQuery(t *testing.T) {
 	}
 }
 
-// A compressed body is refused at every path, with what is accepted.
+// A compressed body is refused at every path, and the answer names the accepted encoding.
 func TestCompressedBodies(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{API: http.NotFoundHandler(), MCP: http.NotFoundHandler(), Console: http.NotFoundHandler()}, everyone()...)

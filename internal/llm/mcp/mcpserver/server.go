@@ -84,7 +84,7 @@ type service struct {
 	Server
 
 	mcp *mcp.Server
-	// atWork is told the header of the request of a call whose tool runs; nil without HTTP.
+	// atWork receives the header of the request of a call whose tool runs; nil without HTTP.
 	atWork func(http.Header)
 	// slots has one element for each call in progress.
 	slots   chan struct{}
