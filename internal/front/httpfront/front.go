@@ -100,7 +100,6 @@ func (f *Front) exchange(x *exchange) {
 }
 
 func (f *Front) answer(x *exchange) {
-	r := x.r
 	x.find()
 	switch {
 	case x.route.kind == atJob:
