@@ -167,7 +167,7 @@ func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	return &worker.Worker{
 		Name: task.Agent(c.Name), Card: described, Concurrency: c.Concurrency, Once: c.Once, Idle: c.Idle, DrainTimeout: drain,
 		Executor: &command.Agent{
-			Command: program, Dir: c.Dir, Timeout: c.Timeout, Idempotent: c.Idempotent, Serial: c.Serial, Silence: -1,
+			Command: program, Dir: c.Dir, Inherit: true, Timeout: c.Timeout, Idempotent: c.Idempotent, Serial: c.Serial, Silence: -1,
 		},
 	}, nil
 }

@@ -10,18 +10,23 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/command"
 )
 
+// Variables returns the variables of an env as NAME=value, sorted.
+func Variables(env map[string]string) []string {
+	var all []string
+	for name, value := range env {
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return all
+}
+
 // Executor returns the executor of a. runs is the folder for the records of its runs; see
 // command.Agent.
 func (a *Agent) Executor(runs string) *command.Agent {
-	var env []string
-	for name, value := range a.Env {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
 	return &command.Agent{
 		Command:    slices.Clone(a.Command),
 		Dir:        a.Dir,
-		Env:        env,
+		Env:        Variables(a.Env),
 		Timeout:    time.Duration(a.Timeout),
 		Grace:      time.Duration(a.Grace),
 		MaxOutput:  int64(a.MaxOutput),

@@ -142,13 +142,17 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	if !isTitle(a.Title) {
 		d.Problem(nil, key+".title", "%q is not a name of at most %d characters on one line", yamlfile.Clip(a.Title), maxTitle)
 	}
-	for name := range a.Env {
-		if !yamlfile.IsVariable(name) {
-			d.Problem(nil, key+".env", "%q is not the name of a variable", yamlfile.Clip(name))
-		}
-	}
+	checkVariables(d, key+".env", a.Env)
 	checkModes(d, key, a.InputModes, a.OutputModes)
 	checkSkills(d, key, a.Skills)
+}
+
+func checkVariables(d *yamlfile.Decoder, key string, env map[string]string) {
+	for name := range env {
+		if !yamlfile.IsVariable(name) {
+			d.Problem(nil, key, "%q is not the name of a variable", yamlfile.Clip(name))
+		}
+	}
 }
 
 // maxTitle is the largest number of characters of a title.

@@ -220,7 +220,7 @@ type Agent struct {
 	Identity Identity `yaml:"identity"`
 	// Dir is the working directory of the program. The default is the folder of the file.
 	Dir string `yaml:"dir" path:"yes"`
-	// Env is added to the hub's environment.
+	// Env has the variables that the program gets beside PATH, HOME and the like.
 	Env map[string]string `yaml:"env"`
 	// Timeout aborts a run that takes longer; zero means no limit.
 	Timeout Duration `yaml:"timeout"`

@@ -147,7 +147,7 @@ func TestExample(t *testing.T) {
 		},
 		Trust: config.Trust{
 			File: "/etc/parley/agent-trust.json", Write: true, Summarizer: "upper", Refused: "completed", Unapproved: "observe", ApprovalTime: config.Duration(72 * time.Hour),
-			NotifyURL: "https://chat.example/hooks/parley", NotifyCommand: config.Command{"notify-send", "Parley"},
+			NotifyURL: "https://chat.example/hooks/parley", NotifyCommand: config.Command{"notify-send", "Parley"}, NotifyEnv: map[string]string{"DISPLAY": ":0"},
 		},
 		FrontDesk: config.FrontDesk{Serve: true, Trust: "gated", Hours: "08:30-17:30", TimeZone: "Europe/Berlin"},
 		Log:       config.Log{Level: "info", Format: "text"},

@@ -41,7 +41,7 @@ type MCPServer struct {
 	Args    []string `yaml:"args"`
 	// Dir is the working directory of the program. The default is the folder of the file.
 	Dir string `yaml:"dir" path:"yes"`
-	// Env is added to the hub's environment.
+	// Env has the variables that the program gets beside PATH, HOME and the like.
 	Env map[string]string `yaml:"env"`
 	// URL is the address of a running server, and Headers are sent to it.
 	URL     string            `yaml:"url"`
@@ -129,6 +129,7 @@ func checkMCPServer(d *yamlfile.Decoder, key string, s *MCPServer) {
 	case program && len(s.Headers) > 0:
 		d.Problem(nil, key+".headers", "need url")
 	}
+	checkVariables(d, key+".env", s.Env)
 	if s.URL != "" {
 		checkURL(d, key+".url", s.URL)
 	}

@@ -35,6 +35,8 @@ type Trust struct {
 	NotifyURL string `yaml:"notify_url"`
 	// NotifyCommand is run for each new item of the inbox.
 	NotifyCommand Command `yaml:"notify_command"`
+	// NotifyEnv has the variables that NotifyCommand gets beside PATH, HOME and the like.
+	NotifyEnv map[string]string `yaml:"notify_env"`
 }
 
 // Gated reports whether the agent or any of its skills is gated; skills are the gated ones, or
@@ -54,6 +56,10 @@ func (a *Agent) Gated() (skills []string, ok bool) {
 }
 
 func checkTrust(d *yamlfile.Decoder, c *Config) {
+	checkVariables(d, "trust.notify_env", c.Trust.NotifyEnv)
+	if len(c.Trust.NotifyEnv) > 0 && len(c.Trust.NotifyCommand) == 0 {
+		d.Problem(nil, "trust.notify_env", "needs notify_command")
+	}
 	if u, err := url.Parse(c.Trust.NotifyURL); c.Trust.NotifyURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		d.Problem(nil, "trust.notify_url", "is not a URL like https://hooks.example/parley")
 	}

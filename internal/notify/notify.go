@@ -14,11 +14,11 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"os"
 	"os/exec"
 	"time"
 
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/childenv"
 )
 
 const (
@@ -37,6 +37,8 @@ type Notifier struct {
 	// Command is a program with its arguments; it reads the item as JSON from its standard
 	// input. If empty, none is run.
 	Command []string
+	// Env is added to the environment of childenv.Base for Command, as "name=value".
+	Env []string
 	// Logger gets a record of each failed notification. It is required.
 	Logger *slog.Logger
 }
@@ -104,7 +106,7 @@ func (n *Notifier) post(ctx context.Context, client *http.Client, body []byte) e
 func (n *Notifier) run(ctx context.Context, it *inbox.Item, body []byte) error {
 	cmd := exec.CommandContext(ctx, n.Command[0], n.Command[1:]...)
 	cmd.Stdin, cmd.WaitDelay = bytes.NewReader(body), waitDelay
-	cmd.Env = append(os.Environ(), "PARLEY_ITEM="+string(it.ID), "PARLEY_ITEM_KIND="+string(it.Kind))
+	cmd.Env = append(append(childenv.Base(), n.Env...), "PARLEY_ITEM="+string(it.ID), "PARLEY_ITEM_KIND="+string(it.Kind))
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("run %s: %w", n.Command[0], err)
 	}

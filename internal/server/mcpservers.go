@@ -3,8 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley"
@@ -35,10 +33,7 @@ func (h *Hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
 		},
 	}
 	if program := m.Program(); program != nil {
-		run := &command.Companion{Command: program, Dir: m.Dir, Runs: h.runs()}
-		for _, name := range slices.Sorted(maps.Keys(m.Env)) {
-			run.Env = append(run.Env, name+"="+m.Env[name])
-		}
+		run := &command.Companion{Command: program, Dir: m.Dir, Env: config.Variables(m.Env), Runs: h.runs()}
 		c.Start = func() (mcpclient.Program, error) { return run.Start() }
 	}
 	return c

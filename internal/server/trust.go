@@ -212,7 +212,7 @@ func (h *Hub) trustServices() []hub.Service {
 		{Name: "trust file", Run: func(ctx context.Context) error { return t.file.Run(ctx, t.registry.Follow) }},
 	}
 	if c := &h.cfg.Trust; c.NotifyURL != "" || len(c.NotifyCommand) > 0 {
-		n := &notify.Notifier{Inbox: t.inbox, URL: c.NotifyURL, Command: c.NotifyCommand, Logger: h.logger}
+		n := &notify.Notifier{Inbox: t.inbox, URL: c.NotifyURL, Command: c.NotifyCommand, Env: config.Variables(c.NotifyEnv), Logger: h.logger}
 		all = append(all, hub.Service{Name: "notices", Run: n.Run})
 	}
 	return all

@@ -102,9 +102,11 @@ type Agent struct {
 	Command []string
 	// Dir is the working folder of the program. If empty, it is the hub's.
 	Dir string
-	// Env is added to the hub's environment, as "name=value", and overrides it. The variables
-	// of the package comment override Env.
+	// Env is added to the environment of childenv.Base, as "name=value", and overrides it. The
+	// variables of the package comment override Env.
 	Env []string
+	// Inherit passes the whole environment of this process, for one that has no secrets of a hub.
+	Inherit bool
 	// Timeout is the longest duration of a run. Zero means no limit.
 	Timeout time.Duration
 	// Grace is the time between SIGTERM and SIGKILL. Zero means DefaultGrace; negative means

@@ -392,7 +392,6 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	want := strings.Join([]string{
-		"COMMAND_TEST_A=hub",
 		"COMMAND_TEST_B=agent",
 		"PARLEY_ATTEMPT=2",
 		"PARLEY_CONTEXT_ID=context-1",

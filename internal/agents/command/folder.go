@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/childenv"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
@@ -206,14 +208,15 @@ func messageJSON(call *agent.Call, m *a2a.Message) ([]byte, error) {
 	return b, nil
 }
 
-// environment returns the hub's environment without its own variables and without the trace
-// context in which the hub was started, followed by the agent's variables and vars.
+// environment returns the variables that programs need, followed by the agent's variables and
+// vars. With Inherit they are all of this process, without those of Parley and without the trace
+// context in which it was started.
 func environment(a *Agent, vars map[string]string) []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "PARLEY_") && !strings.HasPrefix(v, "TRACEPARENT=") && !strings.HasPrefix(v, "TRACESTATE=") {
-			env = append(env, v)
-		}
+	env := childenv.Base()
+	if a.Inherit {
+		env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+			return strings.HasPrefix(v, "PARLEY_") || strings.HasPrefix(v, "TRACEPARENT=") || strings.HasPrefix(v, "TRACESTATE=")
+		})
 	}
 	env = append(env, a.Env...)
 	for name, value := range vars {
