@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -163,10 +164,28 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 			at.URL = hereURL(cfg)
 		}
 		err = list(hubKeys{&at})
+		f.Checks = checksOf(ctx, &at)
 	}
 	if err != nil {
 		f.NoKeys = err.Error()
 	}
+}
+
+// checksOf returns the checks of a running hub; nil if it does not answer, which the list of its
+// keys reports.
+func checksOf(ctx context.Context, at *hubFlags) []doctor.Check {
+	ctx, cancel := context.WithTimeout(ctx, peerTime)
+	defer cancel()
+	resp, err := at.open(ctx, "/readyz")
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	var r readiness
+	if json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&r) != nil {
+		return nil
+	}
+	return r.Checks
 }
 
 func moment(t *time.Time) time.Time {

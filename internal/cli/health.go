@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/doctor"
 )
 
 type healthCmd struct {
@@ -17,11 +19,7 @@ type healthCmd struct {
 
 // readiness is the answer of /readyz.
 type readiness struct {
-	Checks []struct {
-		Name   string `json:"name"`
-		OK     bool   `json:"ok"`
-		Detail string `json:"detail"`
-	} `json:"checks"`
+	Checks []doctor.Check `json:"checks"`
 }
 
 func (c *healthCmd) Run(ctx context.Context, _ *OS) error {

@@ -94,7 +94,7 @@ auth:
 	replace(rules + "  - {deny: sned, callers: carl}\n")
 	output(`policy.yaml:4: rules[2].deny: there is no operation`)
 	becomes("a mistake", "carl", 200)
-	if code, _, body := h.ask("", "GET /readyz", ""); code != 200 || !strings.Contains(body, "the earlier rules stay in force") {
+	if code, _, body := h.ask("", "GET /readyz", ""); code != 200 || !strings.Contains(body, "policy.yaml is not applied; its earlier content stays in force") {
 		t.Errorf("/readyz with a mistake: %d %s", code, body)
 	}
 	if err := os.Remove(path); err != nil {
@@ -105,7 +105,7 @@ auth:
 	replace(rules + "tests: [{want: allow, caller: carl, op: send, agent: echo}]\n")
 	becomes("a rule less", "carl", 403)
 	output("a test of the policy fails")
-	if _, _, body := h.ask("", "GET /readyz", ""); strings.Contains(body, "the earlier rules stay in force") {
+	if _, _, body := h.ask("", "GET /readyz", ""); strings.Contains(body, "policy.yaml is not applied; its earlier content stays in force") {
 		t.Errorf("/readyz after the mistake: %s", body)
 	}
 	done.Store(true)

@@ -253,17 +253,6 @@ func TestProblemsTakeNothingAway(t *testing.T) {
 	}
 }
 
-func TestReload(t *testing.T) {
-	t.Parallel()
-	s := source("agents.yaml", spec("a", "http://a"))
-	b := open(t, directory.Config{Sources: []directory.Source{s}})
-	s.first = directory.Update{Specs: []directory.Spec{spec("b", "http://b")}}
-	b.Reload(t.Context())
-	if diff := cmp.Diff([]string{"b"}, b.names()); diff != "" {
-		t.Errorf("agents (-want +got):\n%s", diff)
-	}
-}
-
 func TestGetNamesTheNearest(t *testing.T) {
 	t.Parallel()
 	b := open(t, directory.Config{Sources: []directory.Source{source("f", spec("researcher", "http://r"))}})

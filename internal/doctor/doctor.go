@@ -83,8 +83,17 @@ type Facts struct {
 	// Policy is the policy; nil if there is none. If it cannot be read, NoPolicy is the reason.
 	Policy   *policy.Policy
 	NoPolicy string
+	// Checks are the checks of the running hub; none if no hub was asked.
+	Checks []Check
 	// World has the hub's facts that the policy depends on.
 	World policy.Facts
+}
+
+// Check is a check of /readyz.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
 }
 
 // Key is an API key without its text.
@@ -146,7 +155,7 @@ const (
 // Examine returns the findings about a hub, the most severe first.
 func Examine(f *Facts) []Finding {
 	var all []Finding
-	for _, check := range []func(*Facts) []Finding{access, transport, keys, rules, openings, files, disk, records, peers} {
+	for _, check := range []func(*Facts) []Finding{access, transport, keys, rules, openings, files, disk, records, peers, checks} {
 		all = append(all, check(f)...)
 	}
 	var sorted []Finding
@@ -291,6 +300,21 @@ func records(f *Facts) []Finding {
 		}}
 	}
 	return []Finding{{OK, "audit", "the hub keeps no audit log: audit.level is off", ""}}
+}
+
+// checks returns the failed checks of the running hub, and those with a remark.
+func checks(f *Facts) []Finding {
+	const advice = "see the log of the hub"
+	var out []Finding
+	for _, c := range f.Checks {
+		switch {
+		case !c.OK:
+			out = append(out, Finding{Wrong, "hub", strings.TrimSuffix(c.Name+": "+c.Detail, ": "), advice})
+		case c.Detail != "":
+			out = append(out, Finding{Weak, "hub", c.Name + ": " + c.Detail, advice})
+		}
+	}
+	return out
 }
 
 func disk(f *Facts) []Finding {

@@ -1,12 +1,8 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
@@ -55,27 +51,6 @@ func (h *Hub) sources() []directory.Source {
 		all = append(all, agentfile.Known(h.fileOptions(c.KnownAgents)))
 	}
 	return all
-}
-
-// reloadFiles reads the files that name agents again when the process receives SIGHUP, until
-// ctx ends.
-func (h *Hub) reloadFiles(ctx context.Context) error {
-	d := h.core.Directory()
-	if d == nil {
-		return nil
-	}
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
-	for {
-		select {
-		case <-hangups:
-			h.logger.Info("reading the files that name agents again")
-			d.Reload(ctx)
-		case <-ctx.Done():
-			return nil
-		}
-	}
 }
 
 // registrable returns a check of the addresses of registered agents that names the setting for the

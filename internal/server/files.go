@@ -188,14 +188,14 @@ const pagesTime = time.Minute
 // checkPages examines the pages of the store once the hub is ready. Damage is logged, and is in
 // the check of the data.
 func (h *Hub) checkPages(ctx context.Context) error {
-	began := time.Now()
+	began, running := time.Now(), ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, pagesTime, fmt.Errorf("not completed in %v", pagesTime))
 	defer cancel()
 	err := h.db.CheckPages(ctx)
 	switch {
 	case err == nil:
 		h.logger.Debug("the pages of the store are intact", "took", time.Since(began))
-	case errors.Is(err, sqlitestore.ErrDamaged), errors.Is(context.Cause(ctx), context.Canceled):
+	case errors.Is(err, sqlitestore.ErrDamaged), running.Err() != nil:
 	default:
 		h.logger.Warn("the pages of the store were not all examined; examine the folder with: parley doctor --data", "error", err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 )
 
@@ -28,15 +27,14 @@ func (h *Hub) runPolicy(ctx context.Context) error {
 	if h.policy == nil {
 		return nil
 	}
-	return h.policy.Run(ctx, h.policyChanged)
+	h.policy.Run(ctx, &h.files, h.policyChanged)
+	return nil
 }
 
-// policyChanged logs and records the result of a change.
+// policyChanged logs and records a change, and records why a file was refused.
 func (h *Hub) policyChanged(c *policyfile.Change) {
 	path := h.cfg.Policy.File
-	if c.Err != nil {
-		h.logger.Error("the changed policy is not applied; the earlier rules stay in force", "file", path, "error", c.Err)
-	} else {
+	if c.Err == nil { // the Watcher logs errors
 		h.logger.Info("took a changed policy", "file", path, "sha256", c.Sum)
 	}
 	for _, f := range c.Failures {
@@ -58,17 +56,4 @@ func (a *auditParts) policyLoaded(path, sum string, err error) {
 		r.Outcome, r.Reason = audit.Failed, err.Error()
 	}
 	a.log.Note(r)
-}
-
-// policyCheck reports whether the rules of the current policy file are in force. A hub that
-// keeps the previous rules because of an error in the file is still ready.
-func (h *Hub) policyCheck() (engine.Check, bool) {
-	if h.policy == nil {
-		return engine.Check{}, false
-	}
-	c := engine.Check{Name: "policy", OK: true}
-	if h.policy.Problem() != "" {
-		c.Detail = "the changed file of the policy is not applied; the earlier rules stay in force, and the log has the reason"
-	}
-	return c, true
 }

@@ -5,11 +5,14 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
@@ -21,55 +24,73 @@ type reloader struct {
 	level  *slog.LevelVar
 	logger *slog.Logger
 
-	mu      sync.Mutex     // guards the fields below
 	applied *config.Config // the file at the start with the applied changes; nil before it was read
 	last    *config.Config // the file as it was last read
 }
 
-// reloadConfig follows the configuration file, and reads it again on SIGHUP, until ctx ends.
-func (h *Hub) reloadConfig(ctx context.Context) error {
-	if h.cfg.File == "" {
-		return nil
-	}
-	r := &reloader{path: h.cfg.File, level: h.level, logger: h.logger}
+// followFiles follows the files of the configuration until ctx ends, and reads all of them again
+// on SIGHUP.
+func (h *Hub) followFiles(ctx context.Context) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	wg.Go(func() {
-		for {
-			select {
-			case <-hangups:
-				r.read(true)
-			case <-ctx.Done():
-				return
-			}
+	wg.Go(func() { h.files.Run(ctx) })
+	if h.tls != nil {
+		wg.Go(func() { h.files.Follow(ctx, h.tls.File()) })
+	}
+	for {
+		select {
+		case <-hangups:
+			h.logger.Info("reading all files of the configuration again")
+			h.files.Reload()
+		case <-ctx.Done():
+			return nil
 		}
-	})
-	return watch.Follow(ctx, []string{r.path}, func() { r.read(false) })
+	}
+}
+
+// reloadConfig follows the configuration file until ctx ends.
+func (h *Hub) reloadConfig(ctx context.Context) error {
+	if h.cfg.File == "" {
+		return nil
+	}
+	r := &reloader{path: h.cfg.File, level: h.level, logger: h.logger}
+	h.files.Follow(ctx, watch.File{Paths: []string{r.path}, Read: r.read})
+	return nil
+}
+
+// followedCheck reports the files of the configuration whose content is not in force. A hub that
+// keeps the earlier content is still ready.
+func (h *Hub) followedCheck() engine.Check {
+	c := engine.Check{Name: "configuration", OK: true}
+	var all []string
+	for _, p := range h.files.Problems() {
+		all = append(all, filepath.Base(p.Path)+" is not applied; its earlier content stays in force, and the log has the reason")
+	}
+	if err := h.files.Untold(); err != nil {
+		all = append(all, "changed files are read up to two seconds late: "+err.Error())
+	}
+	c.Detail = strings.Join(all, "; ")
+	return c
 }
 
 // read reads the file, applies the keys that can change at run time, and logs those that need a
 // restart. asked is set if an operator has requested it: then a file without changes is logged.
-func (r *reloader) read(asked bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *reloader) read(asked bool) error {
 	c, err := config.Load(r.path)
 	switch {
 	case err != nil:
-		r.logger.Error("the changed configuration is not applied; the earlier one stays in force", "file", r.path, "error", err)
-		return
+		return err
 	case r.applied == nil:
 		r.applied, r.last = c, c
-		return
+		return nil
 	case len(config.Changed(r.last, c)) == 0:
 		if asked {
 			r.logger.Info("the configuration has not changed", "file", r.path)
 		}
-		return
+		return nil
 	}
 	r.last = c
 	var now, later []string
@@ -90,6 +111,7 @@ func (r *reloader) read(asked bool) {
 	if len(now)+len(later) == 0 {
 		r.logger.Info("the configuration is that of the running hub again", "file", r.path)
 	}
+	return nil
 }
 
 // apply applies the keys of runtimeKeys.

@@ -31,6 +31,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
+	"github.com/parley-a2a/parley/internal/file/watch"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
@@ -54,6 +55,8 @@ type Hub struct {
 
 	releases []func() error // see opened
 	dir      *datadir.Dir
+	// files follows the files of the configuration.
+	files watch.Watcher
 	// level is that of the logger; nil if it cannot be changed.
 	level      *slog.LevelVar
 	acceptLoss bool
@@ -113,6 +116,7 @@ type Options struct {
 func open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
 	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level}
+	h.files.Logger = logger
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
@@ -530,7 +534,7 @@ func (h *Hub) Run(ctx context.Context) error {
 // of tasks until the last task has ended.
 func (h *Hub) services() []hub.Service {
 	all := []hub.Service{
-		{Name: "files of agents", Run: h.reloadFiles},
+		{Name: "files", Run: h.followFiles},
 		{Name: "MCP servers", Run: h.runMCPServers, Late: true},
 		{Name: "broker", Run: h.broker.Run, Late: true},
 		{Name: "policy", Run: h.runPolicy},

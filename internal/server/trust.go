@@ -209,7 +209,7 @@ func (h *Hub) busy(ctx context.Context) bool {
 func (h *Hub) trustServices() []hub.Service {
 	t := &h.trust
 	all := []hub.Service{
-		{Name: "trust file", Run: func(ctx context.Context) error { return t.file.Run(ctx, t.registry.Follow) }},
+		{Name: "trust file", Run: func(ctx context.Context) error { t.file.Run(ctx, &h.files, t.registry.Follow); return nil }},
 	}
 	if c := &h.cfg.Trust; c.NotifyURL != "" || len(c.NotifyCommand) > 0 {
 		n := &notify.Notifier{Inbox: t.inbox, URL: c.NotifyURL, Command: c.NotifyCommand, Env: config.Variables(c.NotifyEnv), Logger: h.logger}

@@ -43,10 +43,14 @@ type File struct {
 	folder bool
 	parse  parser
 	lookup func(string) (string, bool)
+	// watcher is that of Options.
+	watcher *watch.Watcher
 
 	mu sync.Mutex // guards the fields below
 	// digest is the digest of the content read last.
 	digest [sha256.Size]byte
+	// problem has the problems of the content read last.
+	problem error
 	// named is set after the file has named an agent.
 	named bool
 	// read is set after the file was found once.
@@ -66,6 +70,8 @@ type Options struct {
 	RockBot bool
 	// ModelExtensions are the protocol extensions of agents that a model drives.
 	ModelExtensions []a2a.AgentExtension
+	// Watcher follows the files. It is required for Follow.
+	Watcher *watch.Watcher
 	// Lookup finds environment variables. If nil, os.LookupEnv is used.
 	Lookup func(string) (string, bool)
 }
@@ -83,7 +89,7 @@ func (p *Options) find(name string) []string {
 }
 
 func (p *Options) file(name string, parse parser) *File {
-	f := &File{name: cmp.Or(p.Flag, name), paths: p.find(name), must: p.Flag != "", parse: parse, lookup: p.Lookup}
+	f := &File{name: cmp.Or(p.Flag, name), paths: p.find(name), must: p.Flag != "", parse: parse, lookup: p.Lookup, watcher: p.Watcher}
 	if f.lookup == nil {
 		f.lookup = os.LookupEnv
 	}
@@ -158,6 +164,7 @@ func (f *File) loadLocked(anew bool) (u directory.Update, changed bool) {
 	for _, t := range texts {
 		f.parseText(t, &u)
 	}
+	f.problem = errors.Join(u.Problems...)
 	f.named = f.named || len(u.Specs) > 0
 	return u, true
 }
@@ -251,18 +258,17 @@ func read(path string) (text, error) {
 
 // Follow implements directory.Source.
 func (f *File) Follow(ctx context.Context, changed func(directory.Update)) error {
-	err := watch.Follow(ctx, f.paths, func() { f.reload(changed) })
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.name, err)
-	}
+	f.watcher.Follow(ctx, watch.File{Paths: f.paths, Reports: true, Read: func(asked bool) error { return f.reload(asked, changed) }})
 	return nil
 }
 
-// reload passes the content to changed, if it differs from the content read last.
-func (f *File) reload(changed func(directory.Update)) {
+// reload passes the content to changed, if it differs from the content read last or anew is set.
+// It returns the problems of the content.
+func (f *File) reload(anew bool, changed func(directory.Update)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if u, ok := f.loadLocked(false); ok {
+	if u, ok := f.loadLocked(anew); ok {
 		changed(u)
 	}
+	return f.problem
 }

@@ -2,14 +2,17 @@ package agentfile
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,6 +59,9 @@ func follow(t *testing.T, f *File) <-chan string {
 	updates := make(chan string)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
+	var all sync.WaitGroup
+	f.watcher = &watch.Watcher{Logger: slog.New(slog.DiscardHandler)}
+	all.Go(func() { f.watcher.Run(ctx) })
 	go func() {
 		done <- f.Follow(ctx, func(u directory.Update) {
 			select {
@@ -66,6 +72,7 @@ func follow(t *testing.T, f *File) <-chan string {
 	}()
 	t.Cleanup(func() {
 		cancel()
+		all.Wait()
 		if err := <-done; err != nil {
 			t.Errorf("Follow: %v", err)
 		}

@@ -53,21 +53,14 @@ func (l *Live) Sum() string {
 	return l.sum
 }
 
-// Problem returns the reason why the current file is not in force; empty if it is.
-func (l *Live) Problem() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.problem
-}
-
 // Run applies the file whenever it changes, until ctx ends. It calls changed for each change:
 // before the first decision by new rules, and after a file was refused. Texts in force, and
 // problems already reported, are not reported again.
-func (l *Live) Run(ctx context.Context, changed func(*Change)) error {
-	return watch.Follow(ctx, []string{l.path}, func() { l.look(changed) })
+func (l *Live) Run(ctx context.Context, w *watch.Watcher, changed func(*Change)) {
+	w.Follow(ctx, watch.File{Paths: []string{l.path}, Read: func(bool) error { return l.look(changed) }})
 }
 
-func (l *Live) look(changed func(*Change)) {
+func (l *Live) look(changed func(*Change)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, sum, err := l.read()
@@ -81,6 +74,7 @@ func (l *Live) look(changed func(*Change)) {
 		l.policy.Replace(p)
 		l.sum, l.problem = sum, ""
 	}
+	return err
 }
 
 // read reads the current file.

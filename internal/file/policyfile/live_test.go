@@ -2,8 +2,10 @@ package policyfile_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
+	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,11 +51,9 @@ func TestLive(t *testing.T) {
 	changes := make(chan *policyfile.Change, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() {
-		if err := l.Run(ctx, func(c *policyfile.Change) { changes <- c }); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
+	w := &watch.Watcher{Logger: slog.New(slog.DiscardHandler)}
+	running.Go(func() { w.Run(ctx) })
+	running.Go(func() { l.Run(ctx, w, func(c *policyfile.Change) { changes <- c }) })
 	defer running.Wait()
 	defer cancel()
 	asks := policy.Request{Op: policy.Send, Agent: "a", Begins: true}
@@ -82,7 +83,7 @@ func TestLive(t *testing.T) {
 		if step.err != "" && c.Err == nil || len(c.Failures) != step.failed {
 			t.Errorf("%s: %+v", step.what, c)
 		}
-		settled(t, l, step.err)
+		settled(t, w, step.err)
 		if got := l.Policy().Allows(&auth.Principal{ID: "ann"}, &asks); got != step.allows {
 			t.Errorf("%s: allowed is %v, want %v", step.what, got, step.allows)
 		}
@@ -95,13 +96,16 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// settled waits until the reported change is in force: it is reported while the policy is
-// locked.
-func settled(t *testing.T, l *policyfile.Live, problem string) {
+// settled waits until the Watcher knows the reported problem, or that there is none.
+func settled(t *testing.T, w *watch.Watcher, problem string) {
 	t.Helper()
-	if got := l.Problem(); (got == "") != (problem == "") || !strings.Contains(got, problem) {
-		t.Errorf("Problem = %q, want %q", got, problem)
+	for began := time.Now(); time.Since(began) < 2*time.Minute; runtime.Gosched() {
+		all := w.Problems()
+		if problem == "" && len(all) == 0 || problem != "" && len(all) == 1 && strings.Contains(all[0].Err.Error(), problem) {
+			return
+		}
 	}
+	t.Errorf("Problems = %v, want %q", w.Problems(), problem)
 }
 
 func next(t *testing.T, changes <-chan *policyfile.Change, what string) *policyfile.Change {

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
 // every is the shortest time between two checks of the files.
@@ -47,6 +49,7 @@ type Source struct {
 	looked  atomic.Int64  // time of the last check, in nanoseconds since began
 	reading sync.Mutex    // held while the files are read
 	broken  []fs.FileInfo // files that were logged as invalid; guarded by reading
+	problem error         // that of broken; guarded by reading
 }
 
 // state is the content of the files at one time.
@@ -91,6 +94,19 @@ func Open(f Files) (*Source, error) {
 	return s, nil
 }
 
+// File returns the files for a Watcher, which reads them also without a handshake.
+func (s *Source) File() watch.File {
+	f := watch.File{Reports: true, Read: func(asked bool) error {
+		s.reading.Lock()
+		defer s.reading.Unlock()
+		return s.look(asked)
+	}}
+	for _, one := range s.paths() {
+		f.Paths = append(f.Paths, one.Path)
+	}
+	return f
+}
+
 // Leaf returns the current certificate of the server.
 func (s *Source) Leaf() *x509.Certificate { return s.now.Load().certificate.Leaf }
 
@@ -120,34 +136,36 @@ func (s *Source) current() *state {
 	at, last := int64(time.Since(s.began)), s.looked.Load()
 	if at-last >= int64(every) && s.looked.CompareAndSwap(last, at) && s.reading.TryLock() {
 		defer s.reading.Unlock()
-		s.look()
+		_ = s.look(false) // it was logged
 	}
 	return s.now.Load()
 }
 
-// look reads the files if they have changed. The caller holds reading.
-func (s *Source) look() {
+// look reads the files if they have changed or anew is set, and logs and returns the reason why they are not in
+// force. The caller holds reading.
+func (s *Source) look(anew bool) error {
 	was := s.now.Load()
 	stamps, err := s.stamps()
-	if err == nil && same(stamps, was.stamps) {
-		s.broken = nil
-		return
+	if err == nil && !anew && same(stamps, was.stamps) {
+		s.broken, s.problem = nil, nil
+		return nil
 	}
-	if s.broken != nil && same(stamps, s.broken) {
-		return
+	if s.broken != nil && !anew && same(stamps, s.broken) {
+		return s.problem
 	}
 	var now *state
 	if err == nil {
 		now, err = s.read(stamps)
 	}
 	if err != nil {
-		s.broken = stamps
+		s.broken, s.problem = stamps, err
 		s.files.Logger.Error("the certificate cannot be renewed; the old one stays", "error", err, "ends", was.certificate.Leaf.NotAfter)
-		return
+		return err
 	}
-	s.broken = nil
+	s.broken, s.problem = nil, nil
 	s.now.Store(now)
 	s.files.Logger.Info("took a new certificate", "file", s.files.Cert, "ends", now.certificate.Leaf.NotAfter)
+	return nil
 }
 
 // stamps returns the files with their times and sizes. A missing file has none.
@@ -181,7 +199,7 @@ func same(a, b []fs.FileInfo) bool {
 		if x == nil || y == nil {
 			return x == nil && y == nil
 		}
-		return os.SameFile(x, y) && x.ModTime().Equal(y.ModTime()) && x.Size() == y.Size()
+		return watch.Same(x, y)
 	})
 }
 

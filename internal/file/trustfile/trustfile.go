@@ -103,14 +103,8 @@ func (f *File) text() (path string, src []byte, err error) {
 }
 
 // Run passes the entries of the file to follow whenever it changes, until ctx ends.
-func (f *File) Run(ctx context.Context, follow func([]trust.Entry)) error {
-	return watch.Follow(ctx, f.Paths, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if err := f.loadLocked(follow); err != nil {
-			f.Logger.Warn("the file of trust is not read; its earlier entries stay in force", "error", err)
-		}
-	})
+func (f *File) Run(ctx context.Context, w *watch.Watcher, follow func([]trust.Entry)) {
+	w.Follow(ctx, watch.File{Paths: f.Paths, Read: func(bool) error { return f.Load(follow) }})
 }
 
 // Write replaces the content of the file with entries.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/file/trustfile"
+	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,11 +56,9 @@ func TestTheFileIsReadLive(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() {
-		if err := f.Run(ctx, follow); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
+	w := &watch.Watcher{Logger: f.Logger}
+	all.Go(func() { w.Run(ctx) })
+	all.Go(func() { f.Run(ctx, w, follow) })
 	defer all.Wait()
 	defer cancel()
 	write(t, path, `[{"agentId":"ann","level":"act"}]`)

@@ -10,13 +10,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Reload reads all sources again, as at a start of the hub.
-func (d *Directory) Reload(ctx context.Context) {
-	for i, s := range d.cfg.Sources {
-		d.set(i, s.Load(ctx))
-	}
-}
-
 // Reread reads the registered agents in the store again, because another hub on the store may have
 // changed them.
 func (d *Directory) Reread(ctx context.Context) error {

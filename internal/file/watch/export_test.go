@@ -1,3 +1,0 @@
-package watch
-
-var Rest = rest
