@@ -97,6 +97,45 @@ func (c *conn) checkEncoding() error {
 	return nil
 }
 
+// checkPooler returns ErrRefused if a pooler in front of the database gives each transaction
+// another session: locks and settings need one session for a connection.
+func (c *conn) checkPooler(ctx context.Context, config *pgconn.Config) error {
+	here, err := c.session(ctx)
+	if err != nil || here == strconv.FormatUint(uint64(c.raw.PID()), 10) {
+		return err // there is no pooler
+	}
+	other, err := dial(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = other.close() }()
+	// The transaction of the other connection takes a session, which must not be that of c.
+	if err := other.script(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	there, err := other.session(ctx)
+	if err != nil {
+		return err
+	}
+	again, err := c.session(ctx)
+	if err == nil && (there == here || again != here) {
+		err = fmt.Errorf("%w: the pooler in front of the database is not in session mode; set pool_mode = session for it", ErrRefused)
+	}
+	return err
+}
+
+// session returns the number of the session at the database.
+func (c *conn) session(ctx context.Context) (string, error) {
+	got, err := c.raw.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
+	if err != nil {
+		return "", err
+	}
+	if len(got) != 1 || len(got[0].Rows) != 1 || len(got[0].Rows[0]) != 1 {
+		return "", errors.New("result of a statement is missing")
+	}
+	return string(got[0].Rows[0][0]), nil
+}
+
 func (c *conn) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

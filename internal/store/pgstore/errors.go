@@ -43,7 +43,7 @@ func unavailable(err error) error {
 	if connecting {
 		err = connectError{err}
 	}
-	for _, final := range []error{ErrNewer, ErrForeign, ErrEncoding, ErrInUse, task.ErrUnavailable} {
+	for _, final := range []error{ErrNewer, ErrForeign, ErrEncoding, ErrInUse, ErrRefused, task.ErrUnavailable} {
 		if errors.Is(err, final) {
 			return err
 		}
@@ -60,10 +60,29 @@ func unavailable(err error) error {
 		return fmt.Errorf("%w: %w", task.ErrFull, err)
 	case pg.Code == "25006":
 		return fmt.Errorf("%w: %w", task.ErrReadOnly, err)
-	case strings.HasPrefix(pg.Code, "28"), pg.Code == "3D000", pg.Code == "42501", connecting && wrongSetting(pg.Code):
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if advice := remedy(pg, connecting); advice != "" {
+		return fmt.Errorf("%w: %w; %s", ErrRefused, err, advice)
 	}
 	return fmt.Errorf("%w: %w", task.ErrUnavailable, err)
+}
+
+// remedy returns the advice for an error that lasts until a person acts; empty for others.
+// PgBouncer has one code for all errors, so its messages count.
+func remedy(err *pgconn.PgError, connecting bool) string {
+	switch {
+	case strings.HasPrefix(err.Code, "28"), connecting && strings.HasSuffix(err.Message, " authentication failed"):
+		return "correct the user and the password in the address, or the rules of the database (pg_hba.conf)"
+	case err.Code == "3D000", connecting && strings.HasPrefix(err.Message, "no such database"):
+		return "create the database (createdb --encoding=UTF8 --template=template0), or correct its name in the address"
+	case err.Code == "42501":
+		return "give the user all rights on the database"
+	case connecting && strings.HasPrefix(err.Message, "unsupported startup parameter"):
+		return "remove the parameter from the address, or add it to ignore_startup_parameters of PgBouncer"
+	case connecting && wrongSetting(err.Code):
+		return "remove the setting from the address, or correct it"
+	}
+	return ""
 }
 
 // wrongSetting reports whether a database refuses a connection because it does not know a setting, or

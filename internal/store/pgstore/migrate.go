@@ -43,14 +43,12 @@ func lock(ctx context.Context, c *conn, o *Options) error {
 		fmt.Errorf("%w with the id %q: stop it, or give this hub another id", ErrInUse, o.Member.ID))
 }
 
-// advisory takes an advisory lock. The error is busy if another session has it.
+// advisory takes an advisory lock, which lasts as long as the session. The error is busy if
+// another session has it; the connection must be closed after an error.
 func (c *conn) advisory(ctx context.Context, lock string, wait time.Duration, busy error) error {
-	err := c.script(ctx, fmt.Sprintf("SET lock_timeout = %d; SET statement_timeout = 0; SELECT %s", max(wait.Milliseconds(), 1), lock))
+	err := c.script(ctx, fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d; SET LOCAL statement_timeout = 0; SELECT %s; COMMIT", max(wait.Milliseconds(), 1), lock))
 	if hasCode(err, "55P03") {
 		return busy
-	}
-	if err == nil {
-		err = c.script(ctx, "RESET lock_timeout; RESET statement_timeout")
 	}
 	return err
 }
@@ -79,7 +77,7 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 		return survives(ctx, c, len(have), len(steps))
 	}
 	// The connection is closed after an error, and the transaction with it.
-	if err := c.script(ctx, "SET statement_timeout = 0; BEGIN"); err != nil {
+	if err := c.script(ctx, "BEGIN; SET LOCAL statement_timeout = 0"); err != nil {
 		return err
 	}
 	if n := len(have); n >= membersLayout && n < checksumsLayout {
@@ -97,7 +95,7 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 			return fmt.Errorf("migration %s: %w", steps[i].Name, err)
 		}
 	}
-	return c.script(ctx, "COMMIT; RESET statement_timeout")
+	return c.script(ctx, "COMMIT")
 }
 
 // survives returns ErrNewer if the layout of the database is newer than the one that this program

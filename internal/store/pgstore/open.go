@@ -8,7 +8,9 @@ import (
 	"maps"
 	"net/url"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -138,7 +140,6 @@ func tune(c *pgconn.Config, o *Options) {
 		idle = strconv.FormatInt(min(o.Timeout, o.Lease/2).Milliseconds(), 10)
 	}
 	settings := map[string]string{
-		"application_name":                    "parley",
 		"statement_timeout":                   ms,
 		"idle_in_transaction_session_timeout": idle,
 		"synchronous_commit":                  "on",
@@ -148,9 +149,35 @@ func tune(c *pgconn.Config, o *Options) {
 		"enable_seqscan":  "off",
 		"jit":             "off",
 	}
-	maps.Copy(settings, c.RuntimeParams)
+	// Poolers such as PgBouncer accept these at the start of a session; others are set then.
+	first := make(map[string]string)
+	for name, value := range c.RuntimeParams {
+		switch strings.ToLower(name) {
+		case "application_name", "client_encoding", "options", "replication":
+			first[name] = value
+		default:
+			settings[name] = value
+		}
+	}
 	settings["search_path"] = Schema // every statement depends on it
-	c.RuntimeParams = settings
+	first["application_name"] = cmp.Or(first["application_name"], "parley")
+	c.RuntimeParams = first
+	c.AfterConnect = func(ctx context.Context, raw *pgconn.PgConn) error {
+		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
+		defer cancel()
+		_, err := raw.Exec(ctx, setting(settings)).ReadAll()
+		return err
+	}
+}
+
+// setting returns the statement that changes the settings of a session.
+func setting(settings map[string]string) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		all = append(all, "set_config("+quote(name)+", "+quote(settings[name])+", false)")
+	}
+	return "SELECT " + strings.Join(all, ", ")
 }
 
 // Name returns the address of the database without user and password.

@@ -56,7 +56,11 @@ func (w *writer) first(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err = c.checkEncoding(); err == nil {
+	err = c.checkEncoding()
+	if err == nil {
+		err = c.checkPooler(ctx, w.config)
+	}
+	if err == nil {
 		err = lock(ctx, c, w.o)
 	}
 	if err == nil {
