@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/parley-a2a/parley/internal/file/textfile"
 )
 
 // ReadAgents reads remote agents, for Directory.Agents, from a JSON file with an agent or a list
@@ -35,7 +37,7 @@ func ReadAgents(path string) ([]RemoteAgent, error) {
 }
 
 func readAgentFile(path string) ([]RemoteAgent, error) {
-	text, err := os.ReadFile(path)
+	text, err := textfile.Read(path)
 	if err != nil {
 		return nil, err
 	}

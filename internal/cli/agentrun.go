@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/heap"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
@@ -199,7 +200,7 @@ func (c *agentRunCmd) check(program string) error {
 func (c *agentRunCmd) card() (*a2a.AgentCard, error) {
 	described := &a2a.AgentCard{Name: c.Name, Version: "1.0.0"}
 	if c.Card != "" {
-		text, err := os.ReadFile(c.Card)
+		text, err := textfile.Read(c.Card)
 		if err != nil {
 			return nil, usagef("--card: %w", err)
 		}

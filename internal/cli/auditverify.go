@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/store/pgstore"
@@ -132,7 +133,7 @@ func (c *auditVerifyCmd) check(data string) (check audit.Check, err error) {
 		check.Heads = append(check.Heads, m)
 	}
 	if c.Key != "" {
-		text, err := os.ReadFile(c.Key)
+		text, err := textfile.Read(c.Key)
 		if err != nil {
 			return check, usagef("--key: %w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check"
 	"github.com/parley-a2a/parley/internal/check/acts"
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 )
 
 type checkCmd struct {
@@ -79,7 +80,7 @@ func (c *checkCmd) list(w io.Writer) error {
 // files reads the files that the flags name. Known failures are nil without the flag.
 func (c *checkCmd) files() (known []check.Known, documents []*acts.Document, err error) {
 	if c.Known != "" {
-		data, err := os.ReadFile(c.Known)
+		data, err := textfile.Read(c.Known)
 		if err != nil {
 			return nil, nil, usagef("%w", err)
 		}

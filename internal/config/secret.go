@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/file/textfile"
 )
 
 // maxSecret is the largest size, in bytes, of a file that ${file:…} reads.
@@ -40,6 +42,9 @@ func (c *Config) readSecret(path string) (string, error) {
 	b, err := io.ReadAll(io.LimitReader(f, maxSecret)) // some systems report a size of zero
 	if err != nil {
 		return "", withoutPath(err)
+	}
+	if b, err = textfile.Unmarked(b); err != nil {
+		return "", err
 	}
 	text := strings.TrimRight(string(b), "\r\n")
 	switch {

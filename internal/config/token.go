@@ -3,14 +3,13 @@ package config
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/auth/token"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
@@ -57,7 +56,7 @@ func (a *Auth) Issuers() ([]*token.Issuer, error) {
 		i := a.Tokens[n].issuer()
 		if file := a.Tokens[n].KeysFile; file != "" {
 			var err error
-			if i.Keys, err = os.ReadFile(filepath.Clean(file)); err != nil {
+			if i.Keys, err = textfile.Read(file); err != nil {
 				return nil, fmt.Errorf("auth.tokens[%d].keys_file: %w", n, err)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/secret/signature"
 )
@@ -63,7 +63,7 @@ func readSigner(path string) (*signature.Signer, error) {
 	case size > maxKeyFile:
 		return nil, fmt.Errorf("has %d bytes, which is too much for a key", size)
 	}
-	text, err := os.ReadFile(filepath.Clean(path))
+	text, err := textfile.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func newCardVerifier(c *config.Cards, client *http.Client) (*cardVerifier, error
 	v := &cardVerifier{required: c.RequireSignatures}
 	v.KeysURLs, v.Sets = c.TrustedKeySets, &keySets{client: client}
 	for _, path := range c.TrustedKeys {
-		text, err := os.ReadFile(filepath.Clean(path))
+		text, err := textfile.Read(path)
 		if err != nil {
 			return nil, configf("cards.trusted_keys: %w", err)
 		}

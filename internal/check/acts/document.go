@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/check/wire"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 )
 
 // Document is a file of tests.
@@ -193,7 +194,7 @@ func (l *loader) load(path string, variables map[string]string) error {
 	if l.byPath[path] != nil {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := textfile.Read(path)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
@@ -177,7 +178,7 @@ type text struct {
 
 // parseText adds the agents of a text to u.
 func (f *File) parseText(t text, u *directory.Update) {
-	if len(bytes.TrimSpace(t.src)) == 0 && f.named {
+	if plain, err := textfile.Unmarked(t.src); err == nil && len(bytes.TrimSpace(plain)) == 0 && f.named {
 		u.Problems = append(u.Problems, fmt.Errorf("%s: the file is empty; write an empty list if that is meant", t.path))
 		return
 	}

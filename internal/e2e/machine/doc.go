@@ -1,5 +1,5 @@
 // Package machine holds the tests of a hub on a machine that it shares: the environment of its
-// programs, and several hubs with one database.
+// programs, files of any editor, and several hubs with one database.
 //
 // # Guarantees
 //

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
@@ -261,7 +262,10 @@ func readFile(path string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("has over %d bytes", most)
 	}
 	text, err := os.ReadFile(filepath.Clean(path))
-	return text, plain(err)
+	if err != nil {
+		return nil, plain(err)
+	}
+	return textfile.Unmarked(text)
 }
 
 // plain removes the path from an error, because the FileError names it.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
+	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
@@ -95,7 +96,13 @@ func (f *File) text() (path string, src []byte, err error) {
 		defer file.Close()
 		src, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 		if err == nil && len(src) > maxFile {
-			err = fmt.Errorf("%s: is larger than %d MiB", path, maxFile>>20)
+			err = fmt.Errorf("is larger than %d MiB", maxFile>>20)
+		}
+		if err == nil {
+			src, err = textfile.UTF8(src)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
 		}
 		return path, src, err
 	}

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/parley-a2a/parley/internal/file/textfile"
 )
 
 const (
@@ -136,9 +139,14 @@ func LineOf(node ast.Node) int {
 // Decode decodes src, a single document, into the value that v points to. An empty document
 // changes nothing.
 func (d *Decoder) Decode(src []byte, v any) {
+	src, err := textfile.UTF8(src)
+	if err != nil {
+		d.encoding(err)
+		return
+	}
 	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		d.syntax(err)
+		d.syntax(src, err)
 		return
 	}
 	docs := file.Docs
@@ -156,14 +164,31 @@ func (d *Decoder) Decode(src []byte, v any) {
 	}
 }
 
-// syntax records the parser's error.
-func (d *Decoder) syntax(err error) {
+// encoding records an error of textfile.
+func (d *Decoder) encoding(err error) {
+	e := &Error{File: d.file, Problem: err.Error()}
+	if at, ok := errors.AsType[*textfile.EncodingError](err); ok {
+		e.Line, e.Problem = at.Line, at.Problem()
+	}
+	d.problems = append(d.problems, e)
+}
+
+// reference matches the beginning of a reference to a variable or a file.
+var reference = regexp.MustCompile(`\$\{(\w+:?)`)
+
+// syntax records the parser's error about src.
+func (d *Decoder) syntax(src []byte, err error) {
 	e := &Error{File: d.file, Problem: err.Error()}
 	var at yaml.Error
 	if errors.As(err, &at) {
 		e.Problem = at.GetMessage()
 		if t := at.GetToken(); t != nil && t.Position != nil {
 			e.Line = t.Position.Line
+		}
+	}
+	if lines := strings.Split(string(src), "\n"); !d.script && e.Line > 0 && e.Line <= len(lines) {
+		if name := reference.FindStringSubmatch(lines[e.Line-1]); name != nil {
+			e.Problem += fmt.Sprintf("; between { } or [ ], a value with ${%s} must be in quotes", strings.Replace(name[1], ":", "…", 1))
 		}
 	}
 	d.problems = append(d.problems, e)
