@@ -130,7 +130,7 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	if err != nil {
 		return err
 	}
-	err = h.stores.agents.PutNote(ctx, busAddress, []byte(u.Host))
+	err = h.stores.agents.PutNote(ctx, h.busAddress(), []byte(u.Host))
 	if errors.Is(err, task.ErrFull) {
 		return nil // the next start may choose another address
 	}
@@ -156,14 +156,15 @@ func (h *Hub) writeContact(ctx context.Context) error {
 	return nil
 }
 
-// busAddress is the key of the note with the address of the embedded broker.
-const busAddress = "bus address"
+// busAddress returns the key of the note with the address of the embedded broker. Each of several
+// hubs on a database has one.
+func (h *Hub) busAddress() string { return strings.TrimSpace("bus address " + h.cfg.HubID) }
 
 // lastBusAddress returns the last address of the embedded broker if it is free and on this
 // machine, or else a free port.
 func (h *Hub) lastBusAddress(ctx context.Context) string {
 	const anywhere = "127.0.0.1:0"
-	note, err := h.stores.agents.Note(ctx, busAddress)
+	note, err := h.stores.agents.Note(ctx, h.busAddress())
 	if err != nil || note == nil || !client.Loopback(string(note)) {
 		return anywhere
 	}
