@@ -332,13 +332,25 @@ func (r *run) listen(ctx context.Context) error {
 
 // handle passes a message from a hub to its job.
 func (r *run) handle(ctx context.Context, e *bus.Envelope) {
-	if e.Type == protocol.TypeOffer {
+	if e.Type == protocol.TypeUnused {
+		r.unused(e)
+	} else if e.Type == protocol.TypeOffer {
 		r.takeOffer(e)
 	} else if j := r.find(keyOf(e)); j != nil {
 		j.handle(e)
 	} else if e.Type == protocol.TypeGrant {
 		r.decline(ctx, e)
 	}
+}
+
+// unused logs that a hub gives the agent no tasks.
+func (r *run) unused(e *bus.Envelope) {
+	var u protocol.Unused
+	if err := protocol.Decode(e.Body, &u); err != nil {
+		r.Logger.Warn("envelope ignored", "agent", r.Name, "error", err)
+		return
+	}
+	r.Logger.Warn("the hub gives this worker no tasks", "agent", r.Name, "from", e.Source, "reason", u.Reason)
 }
 
 // decline returns a job to the hub if its grant arrived after the worker stopped waiting.

@@ -32,6 +32,7 @@ const (
 	TypeHub            bus.Type = "hub.announce" // hub → Discovery
 	TypeAnnounce       bus.Type = "agent.announce"
 	TypeGoodbye        bus.Type = "agent.leave"
+	TypeUnused         bus.Type = "agent.unused" // hub → topic of the worker
 	TypeChat           bus.Type = "agent.chat.inbound"
 )
 
@@ -238,6 +239,13 @@ type Cancel struct {
 // MessageWaiting notifies the worker that a further message of the caller waits until the job of
 // Envelope.Epoch is over.
 type MessageWaiting struct{}
+
+// Unused notifies a worker that a hub gives it no tasks, because another agent has its name.
+type Unused struct {
+	Agent task.Agent `json:"agent"`
+	// Reason names the other agent and the remedy.
+	Reason string `json:"reason"`
+}
 
 // Stop notifies a worker that its run at Envelope.Epoch does not count: it ends the run and
 // acknowledges the work.

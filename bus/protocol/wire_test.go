@@ -42,6 +42,7 @@ var bodies = map[bus.Type]reflect.Type{
 	protocol.TypeHub:            reflect.TypeFor[protocol.Hub](),
 	protocol.TypeAnnounce:       reflect.TypeFor[protocol.Announce](),
 	protocol.TypeGoodbye:        reflect.TypeFor[protocol.Goodbye](),
+	protocol.TypeUnused:         reflect.TypeFor[protocol.Unused](),
 	protocol.TypeChat:           reflect.TypeFor[protocol.Chat](),
 	bus.TypeUnreadable:          reflect.TypeFor[bus.Unreadable](),
 }

@@ -523,7 +523,7 @@ func shadows(specs []*Spec, sources []string) []string {
 		if specs[i] == nil {
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s does not count: %s has an agent with the name, too",
+		all = append(all, fmt.Sprintf("%s is ignored: %s already has an agent with this name",
 			cmp.Or(specs[i].Where, sources[i]), cmp.Or(specs[0].Where, sources[0])))
 	}
 	return all

@@ -196,7 +196,7 @@ func TestPrecedence(t *testing.T) {
 	if diff := cmp.Diff([]string{"parley.yaml", "agents.yaml"}, e.Sources); diff != "" || e.Spec.URL != "http://one" || e.Registered {
 		t.Errorf("entry %+v, sources (-want +got):\n%s", e, diff)
 	}
-	want := []string{"agents.yaml:7 does not count: agents.yaml:1 has an agent with the name, too"}
+	want := []string{"agents.yaml:7 is ignored: agents.yaml:1 already has an agent with this name"}
 	if diff := cmp.Diff(want, e.Problems); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)
 	}

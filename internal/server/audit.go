@@ -148,7 +148,7 @@ func (h *Hub) auditStop() error {
 // checks returns the states of the parts of the hub that the engine does not know.
 func (h *Hub) checks() []engine.Check {
 	all := append(h.busParts.checks(), h.memberChecks()...)
-	all = append(all, h.followedCheck())
+	all = append(all, h.followedCheck(), h.namesCheck())
 	if h.db != nil {
 		all = append(all, h.filesCheck())
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/queue"
@@ -12,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -57,7 +59,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 		return err
 	}
 	p.dead = &queue.DeadLetters{Bus: p.bus, Store: h.stores.letters, Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
-	err = h.openAnnounced(&announce.Source{Bus: p.bus, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
+	err = h.openAnnounced(&announce.Source{Bus: p.bus, Signer: signer, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
 	if err != nil {
 		return err
 	}
@@ -67,9 +69,37 @@ func (h *Hub) openBus(ctx context.Context) error {
 	return nil
 }
 
+// unused returns why workers at the queue of an announced agent get no tasks; empty if they do.
+func (h *Hub) unused(s *directory.Spec) string {
+	d := h.core.Directory()
+	if d == nil {
+		return ""
+	}
+	e, err := d.Get(string(s.Name))
+	if err != nil || e.Spec.Queue == s.Queue {
+		return ""
+	}
+	return fmt.Sprintf("%s has another agent %q: give the worker another name", cmp.Or(e.Spec.Where, "the hub"), s.Name)
+}
+
+// namesCheck reports names of the hub's own agents that further agents have.
+func (h *Hub) namesCheck() engine.Check {
+	c := engine.Check{Name: "names", OK: true}
+	if d := h.core.Directory(); d != nil {
+		var all []string
+		for _, e := range d.List() {
+			if e.Spec.Local && len(e.Problems) > 0 {
+				all = append(all, fmt.Sprintf("agent %q: %s", e.Name(), strings.Join(e.Problems, "; ")))
+			}
+		}
+		c.Detail = strings.Join(all, "; ")
+	}
+	return c
+}
+
 // openAnnounced connects b to the stored agents and to the file of known agents.
 func (h *Hub) openAnnounced(b *announce.Source) (err error) {
-	b.Notes, b.Logger = h.stores.agents, h.logger
+	b.Notes, b.Logger, b.Unused = h.stores.agents, h.logger, h.unused
 	h.busParts.announced = b
 	if !h.cfg.Directory.WriteKnownAgents {
 		return nil

@@ -60,6 +60,11 @@ type Source struct {
 	First []directory.Known
 	// Presence is called with each change of the presence of an agent. It may be nil.
 	Presence func(name task.Agent, s directory.Presence)
+	// Signer signs messages to workers. It is required with Unused.
+	Signer *bus.Signer
+	// Unused returns why the hub gives the workers at the queue of an announced agent no tasks;
+	// empty if it does. It may be nil.
+	Unused func(s *directory.Spec) string
 	// Logger receives refused announcements. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -293,6 +298,12 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 		return err
 	}
 	s.Serial, s.Where = a.Serial, "the bus"
+	first := false // the worker is new
+	defer func() {
+		if first {
+			src.reject(ctx, &s, a.Worker)
+		}
+	}()
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	k := src.agents[s.Name]
@@ -311,7 +322,7 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 	k.Spec, k.SeenAt, k.session = s, now, true
 	if _, there := k.workers[a.Worker]; there || len(k.workers) < maxWorkers {
 		k.workers[a.Worker] = time.Now()
-		if !there {
+		if first = !there; first {
 			defer src.newWorkers.Send()
 		}
 	}
@@ -324,6 +335,32 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 	}
 	src.report(k)
 	return nil
+}
+
+// reject notifies a new worker if the hub gives it no tasks.
+func (src *Source) reject(ctx context.Context, s *directory.Spec, worker string) {
+	at := protocol.WorkerAt(worker)
+	if src.Unused == nil || at.Check() != nil {
+		return
+	}
+	reason := src.Unused(s)
+	if reason == "" {
+		return
+	}
+	e := &bus.Envelope{
+		ID: uuid.NewString(), Type: protocol.TypeUnused, Time: task.MillisOf(time.Now()), Source: "hub/" + src.Signer.Hub(),
+		Destination: "worker/" + worker,
+	}
+	var err error
+	if e.Body, err = json.Marshal(&protocol.Unused{Agent: s.Queue, Reason: reason}); err == nil {
+		err = src.Signer.Sign(e)
+	}
+	if err == nil {
+		err = src.Bus.Publish(ctx, at, e)
+	}
+	if err != nil && ctx.Err() == nil {
+		src.log().Warn("notify a worker without tasks", "agent", s.Name, "error", err)
+	}
 }
 
 // leave removes a worker that has said goodbye. Its agent remains.

@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
 )
@@ -45,6 +46,13 @@ func (h *Handler) agents(r *http.Request) (*adminjson.AgentList, error) {
 			}
 		}
 		list.Problems = h.Directory.Problems()
+		for _, e := range h.Directory.List() {
+			for _, p := range e.Problems {
+				if e.Spec.Local { // the others have them in Remote
+					list.Problems = append(list.Problems, directory.Problem{Source: "agent " + string(e.Name()), Text: p})
+				}
+			}
+		}
 	}
 	return &list, nil
 }

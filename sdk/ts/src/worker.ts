@@ -151,6 +151,7 @@ export class Worker {
     if (topic !== this.topics[0]) return void this.#announce();
     try {
       const message = read(data, "worker/" + this.id, this.#verify), { type, source, owner, task, epoch, body } = message;
+      if (type === "agent.unused") return this.log("warn", `the hub gives this worker no tasks: ${body.reason}`);
       const job = this.#jobs.get(keyOf(message)), report = { token: body.token, worker: this.id, givenBack: true };
       if (job) job.handle(message);
       else if (type === "job.grant") // for a claim that the worker has dropped

@@ -423,6 +423,8 @@ class Worker:
         """Handles a message of a hub."""
         try:
             message = decode(data, "worker/" + self.id, self._keys)
+            if message["type"] == "agent.unused":
+                return log.warning("the hub gives this worker no tasks: %s", message["body"]["reason"])
             hub, owner, task = identity(message)
             if job := self._jobs.get((hub, owner, task)):
                 job._handle(message["type"], message.get("epoch", 0), message.get("seq", 0), message["body"])
