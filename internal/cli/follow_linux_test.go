@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // TestNoInotify runs a hub in a user namespace without inotify instances, as on a machine where
@@ -37,9 +39,7 @@ func TestNoInotify(t *testing.T) {
 		}
 		return cmd
 	}
-	if out, err := within(none).CombinedOutput(); err != nil {
-		t.Skipf("this system has no user namespaces with limits of their own: %v %s", err, out)
-	}
+	testenv.Met(t, within(none).Run() == nil, "a user namespace with limits of its own")
 	hub := within(none + `; exec "$0" serve --listen 127.0.0.1:0 --bus off`)
 	var log lockedBuffer
 	hub.Stdout, hub.Stderr = &log, &log

@@ -38,7 +38,7 @@ func (h *Hub) followFiles(ctx context.Context) error {
 	defer wg.Wait()
 	wg.Go(func() { h.files.Run(ctx) })
 	if h.tls != nil {
-		wg.Go(func() { h.files.Follow(ctx, h.tls.File()) })
+		wg.Go(func() { h.files.Follow(ctx, watch.File{Paths: h.tls.Paths(), Read: h.tls.Reload, Reports: true}) })
 	}
 	for {
 		select {

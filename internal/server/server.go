@@ -55,8 +55,7 @@ type Hub struct {
 
 	releases []func() error // see opened
 	dir      *datadir.Dir
-	// files follows the files of the configuration.
-	files watch.Watcher
+	files    watch.Watcher // follows the files of the configuration
 	// level is that of the logger; nil if it cannot be changed.
 	level      *slog.LevelVar
 	acceptLoss bool
@@ -115,8 +114,7 @@ type Options struct {
 // open is Open for one attempt.
 func open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
-	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level}
-	h.files.Logger = logger
+	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level, files: watch.Watcher{Logger: logger}}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}

@@ -18,9 +18,6 @@ import (
 // secret.
 func TestEnvironmentOfPrograms(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("the programs are shell scripts")
-	}
 	testenv.Tool(t, "sh")
 	const key = "0123456789abcdef0123"
 	h := hubtest.Start(t, hubtest.Options{

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/file/textfile"
-	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
 // every is the shortest time between two checks of the files.
@@ -95,17 +94,20 @@ func Open(f Files) (*Source, error) {
 	return s, nil
 }
 
-// File returns the files for a Watcher, which reads them also without a handshake.
-func (s *Source) File() watch.File {
-	f := watch.File{Reports: true, Read: func(asked bool) error {
-		s.reading.Lock()
-		defer s.reading.Unlock()
-		return s.look(asked)
-	}}
-	for _, one := range s.paths() {
-		f.Paths = append(f.Paths, one.Path)
+// Paths returns the paths of the files.
+func (s *Source) Paths() (all []string) {
+	for _, f := range s.paths() {
+		all = append(all, f.Path)
 	}
-	return f
+	return all
+}
+
+// Reload reads the files if they have changed or anew is set. The error, which was logged, is the
+// reason why they are not in force.
+func (s *Source) Reload(anew bool) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	return s.look(anew)
 }
 
 // Leaf returns the current certificate of the server.
@@ -200,7 +202,7 @@ func same(a, b []fs.FileInfo) bool {
 		if x == nil || y == nil {
 			return x == nil && y == nil
 		}
-		return watch.Same(x, y)
+		return os.SameFile(x, y) && x.ModTime().Equal(y.ModTime()) && x.Size() == y.Size()
 	})
 }
 

@@ -61,12 +61,8 @@ func sameEntry(a, b entry) bool {
 	if a.info == nil || b.info == nil {
 		return a.info == nil && b.info == nil && a.path == b.path && a.err == b.err
 	}
-	return a.path == b.path && Same(a.info, b.info)
-}
-
-// Same reports whether two states of a file are of the same content.
-func Same(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode()
+	x, y := a.info, b.info
+	return a.path == b.path && os.SameFile(x, y) && x.ModTime().Equal(y.ModTime()) && x.Size() == y.Size() && x.Mode() == y.Mode()
 }
 
 // young reports whether a file may have been changed after s without a difference.

@@ -31,7 +31,7 @@ func (s *Server) Pooler(tb testing.TB, mode string) func(url string) string {
 	}
 	file := filepath.Join(dir, "pgbouncer.ini")
 	for path, text := range map[string]string{
-		file: fmt.Sprintf("[databases]\n* = host=127.0.0.1 port=%d\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = trust\nauth_file = users\npool_mode = %s\n", s.port, port, mode),
+		file:                        fmt.Sprintf("[databases]\n* = host=127.0.0.1 port=%d\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = trust\nauth_file = users\npool_mode = %s\n", s.port, port, mode),
 		filepath.Join(dir, "users"): "\"parley\" \"\"\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

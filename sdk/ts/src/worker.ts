@@ -154,8 +154,7 @@ export class Worker {
       if (type === "agent.unused") return this.log("warn", `the hub gives this worker no tasks: ${body.reason}`);
       const job = this.#jobs.get(keyOf(message)), report = { token: body.token, worker: this.id, givenBack: true };
       if (job) job.handle(message);
-      else if (type === "job.grant") // for a claim that the worker has dropped
-        void this.send("queue." + source.replace("hub/", "hub.report."), "job.report", report, { destination: source, owner, task, epoch, seq: 1 });
+      else if (type === "job.grant") void this.send("queue." + source.replace("hub/", "hub.report."), "job.report", report, { destination: source, owner, task, epoch, seq: 1 });
     } catch (e) {
       this.log("warn", `message ignored: ${(e as Error).message}`);
     }

@@ -402,8 +402,7 @@ class Worker:
         work = decode(data, "agent/" + self.name, self._keys)
         check_work(work)
         key, number = identity(work), work["body"]["delivery"]
-        other = self._jobs.get(key)
-        newest = other.work["body"]["delivery"] if other else 0
+        newest = other.work["body"]["delivery"] if (other := self._jobs.get(key)) else 0
         if other and number == newest:
             return await asyncio.shield(other._over)  # the same work again
         if self.leaving.done() or number < newest:
@@ -424,14 +423,13 @@ class Worker:
         try:
             message = decode(data, "worker/" + self.id, self._keys)
             if message["type"] == "agent.unused":
-                return log.warning("the hub gives this worker no tasks: %s", message["body"]["reason"])
-            hub, owner, task = identity(message)
-            if job := self._jobs.get((hub, owner, task)):
+                log.warning("the hub gives this worker no tasks: %s", message["body"]["reason"])
+            elif job := self._jobs.get(key := identity(message)):
                 job._handle(message["type"], message.get("epoch", 0), message.get("seq", 0), message["body"])
             elif message["type"] == "job.grant":  # for a claim that the worker has dropped
-                about = {"destination": hub, "owner": owner, "task": task, "epoch": message["epoch"], "seq": 1}
-                report = {"token": message["body"]["token"], "worker": self.id, "givenBack": True}
-                self.spawn(self._publish("queue.hub.report." + hub.removeprefix("hub/"), "job.report", report, **about))
+                about = {"destination": key[0], "owner": key[1], "task": key[2], "epoch": message["epoch"], "seq": 1}
+                back = {"token": message["body"]["token"], "worker": self.id, "givenBack": True}
+                self.spawn(self._publish("queue.hub.report." + key[0].removeprefix("hub/"), "job.report", back, **about))
         except (Invalid, KeyError, TypeError, ValueError) as e:
             log.warning("message ignored: %r", e)
 
