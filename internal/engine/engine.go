@@ -70,6 +70,8 @@ type Engine struct {
 	storing sync.Mutex
 	// folding has a place for each log that is read while its size is not known.
 	folding chan struct{}
+	// reading has a place for each page of a log that is read while its size is not known.
+	reading chan struct{}
 	// foldingHuge is held while a log above hugeLog is read again; its capacity is 1.
 	foldingHuge chan struct{}
 	// advised holds the media types that the log has noted, by agent.
@@ -140,6 +142,7 @@ func New(cfg Config) *Engine {
 		limiter:     ratelimit.New(cfg.Rates),
 		memory:      cfg.Memory,
 		folding:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+		reading:     make(chan struct{}, maxReading),
 		foldingHuge: make(chan struct{}, 1),
 
 		recovered: make(chan struct{}),

@@ -59,12 +59,17 @@ func (e *Engine) readLog(l *live, owner task.Owner, after int64) (*Stream, error
 	return s, nil
 }
 
-// Available returns the events that can be read without waiting; none at the end of the log.
+// Available returns the events that can be read without waiting; none at the end of the log. The
+// memory of large ones is counted until ctx ends.
 func (s *Stream) Available(ctx context.Context) ([]Event, error) {
 	if s.ended {
 		return nil, nil
 	}
 	events, _, err := s.poll(ctx)
+	if hold := s.hold; hold != nil {
+		s.hold = nil
+		context.AfterFunc(ctx, hold.Release)
+	}
 	return s.pass(events), err
 }
 

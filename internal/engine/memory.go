@@ -17,6 +17,9 @@ const (
 	valueCost = 48
 	// answerFactor is that of an answer: the fold, and its JSON.
 	answerFactor = 2
+	// logFactor is that of entries of a log: as they are stored, as frames, and as JSON, which a page
+	// of the console and an MCP client have decoded and encoded once more.
+	logFactor = 6
 )
 
 const (
@@ -116,6 +119,42 @@ func (e *Engine) foldHuge(ctx context.Context, h *task.Head) (folded, error) {
 	return e.foldLarge(ctx, h, math.MaxInt)
 }
 
+// maxReading limits the pages of logs that are read at one time while their sizes are not known.
+const maxReading = 16
+
+// largePage is the size in bytes above which entries that were read for a stream need memory from
+// the budget. A page of a log has 1 MiB, or a single entry above that.
+const largePage = 2 << 20
+
+// readPage reads the entries of a task after a version, a few pages at a time. For a large page it
+// acquires memory, and reads again once there is some. The caller releases it.
+func (e *Engine) readPage(ctx context.Context, key task.Key, after int64) ([]task.Entry, *membudget.Hold, error) {
+	select {
+	case e.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	page, err := e.store.Read(ctx, key, after)
+	<-e.reading
+	size := 0
+	for i := range page {
+		size += page[i].Size()
+	}
+	if err != nil || size <= largePage {
+		return page, nil, err
+	}
+	page = nil
+	hold, err := e.memory.AcquireLong(ctx, membudget.Answer, logFactor*int64(size))
+	if err != nil {
+		return nil, nil, err
+	}
+	if page, err = e.store.Read(ctx, key, after); err != nil {
+		hold.Release()
+		return nil, nil, err
+	}
+	return page, hold, nil
+}
+
 // foldSmall folds a log of at most largeLog bytes.
 func (e *Engine) foldSmall(ctx context.Context, h *task.Head) (folded, error) {
 	select {
@@ -127,7 +166,8 @@ func (e *Engine) foldSmall(ctx context.Context, h *task.Head) (folded, error) {
 	return e.foldUpTo(ctx, h, largeLog)
 }
 
-// forgetFirst releases the memory of the first answer, which was sent.
-func (s *Stream) forgetFirst() {
+// sent releases the memory of the answer or the events that were returned last.
+func (s *Stream) sent() {
 	s.hold.Release()
+	s.hold = nil
 }

@@ -44,7 +44,7 @@ type Stream struct {
 	// repeated is set if that message was admitted before.
 	repeated bool
 	ended    bool
-	// hold is the memory of a large First; nil for others.
+	// hold is the memory of a large First, or of large events until the next ones are asked for.
 	hold *membudget.Hold
 }
 
@@ -201,7 +201,7 @@ func (s *Stream) resume(ctx context.Context, lastEventID string) error {
 // ended, and no events with a nil error if none has come within wait. If wait ≤ 0, it waits
 // until ctx ends.
 func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) {
-	s.forgetFirst()
+	s.sent()
 	var timeout <-chan time.Time
 	for {
 		if s.ended {
@@ -244,10 +244,11 @@ func (s *Stream) poll(ctx context.Context) ([]Event, <-chan struct{}, error) {
 	if ok {
 		return events, nil, nil
 	}
-	page, err := s.engine.store.Read(ctx, h.Key, s.pos)
+	page, hold, err := s.engine.readPage(ctx, h.Key, s.pos)
 	if err != nil {
 		return nil, nil, notFound(err)
 	}
+	s.hold = hold
 	// Stored entries beyond the head are held back until the head has them: a reader that has
 	// seen the end of a task here must not find it working elsewhere.
 	if i := slices.IndexFunc(page, func(e task.Entry) bool { return e.Version > h.Version }); i >= 0 {
@@ -281,7 +282,7 @@ func (s *Stream) pass(events []Event) []Event {
 
 // Close releases the task. It must be called, and may be called again.
 func (s *Stream) Close() {
-	s.forgetFirst()
+	s.sent()
 	if s.live != nil {
 		s.engine.live.release(s.live)
 		s.engine.quota.release(s.owner)

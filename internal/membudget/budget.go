@@ -112,8 +112,12 @@ func (b *Budget) TryAcquire(n int64) (*Hold, bool) {
 }
 
 // Acquire acquires n bytes for a request. It waits for them for Wait at most. The error wraps
-// apierror.ErrExhausted, or is the cause of the end of ctx.
+// apierror.ErrExhausted, or is the cause of the end of ctx. A request that another one in this
+// process makes for its own Body needs nothing, and gets nil.
 func (b *Budget) Acquire(ctx context.Context, n int64) (*Hold, error) {
+	if held(ctx) {
+		return nil, nil //nolint:nilnil // a nil Hold holds nothing
+	}
 	return b.acquire(ctx, Request, n)
 }
 

@@ -73,6 +73,8 @@ const maxBody = 64 << 10
 func decodeUpTo(r *http.Request, v any, most int) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
 	switch {
+	case errors.Is(err, apierror.ErrExhausted):
+		return err
 	case err != nil:
 		return apierror.New(a2a.ErrInvalidRequest, "the body did not arrive")
 	case len(body) > most:

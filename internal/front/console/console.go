@@ -2,6 +2,7 @@ package console
 
 import (
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/front/console/pages"
 	"github.com/parley-a2a/parley/internal/hosts"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
@@ -50,8 +52,8 @@ type Handler struct {
 
 var _ http.Handler = (*Handler)(nil)
 
-// maxForm is the maximum size of a form in bytes.
-const maxForm = 1 << 20
+// maxForm is the maximum size of a form in bytes, maxBareForm that of a person who has not signed in.
+const maxForm, maxBareForm = 1 << 20, 16 << 10
 
 // policyOfContent lets a page load its own style, script, images and sounds, and nothing else.
 const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; " +
@@ -83,7 +85,10 @@ func (h *Handler) init() {
 		h.mux.Handle(r.pattern, h.page(r.f))
 	}
 	for _, r := range bareRoutes {
-		h.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { r.f(h, w, req) })
+		h.mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
+			req.Body = http.MaxBytesReader(w, req.Body, maxBareForm)
+			r.f(h, w, req)
+		})
 	}
 }
 
@@ -153,7 +158,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.bounced(w, r) {
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, formLimit(r))
 	h.mux.ServeHTTP(w, r)
 }
 
@@ -184,11 +188,10 @@ func (h *Handler) pageOf(w http.ResponseWriter, r *http.Request) *page {
 func (h *Handler) page(f func(*page) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p := h.pageOf(w, r)
-		if r.Method == http.MethodPost && !h.genuine(r, p.session) {
-			p.say(http.StatusForbidden, "Nothing was changed", "The form is too old, or comes from elsewhere. Open the page again and repeat it.")
-			return
+		err := p.get("/api/v1/caller", &p.caller) // first: nothing is read from an unknown caller
+		if err == nil && r.Method == http.MethodPost {
+			err = p.readForm()
 		}
-		err := p.get("/api/v1/caller", &p.caller)
 		if err == nil {
 			err = f(p)
 		}
@@ -196,6 +199,22 @@ func (h *Handler) page(f func(*page) error) http.Handler {
 			p.fail(err)
 		}
 	})
+}
+
+// readForm reads the form of a request, which must come from a page of its session.
+func (p *page) readForm() error {
+	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, formLimit(p.r))
+	err := p.r.ParseForm()
+	if strings.HasPrefix(p.r.Header.Get("Content-Type"), "multipart/") {
+		err = p.r.ParseMultipartForm(maxUpload)
+	}
+	switch {
+	case errors.Is(err, apierror.ErrExhausted):
+		return &refusal{http.StatusTooManyRequests, err.Error()}
+	case !p.hub.genuine(p.r, p.session):
+		return &refusal{http.StatusForbidden, "Nothing was changed: the form is too old, or comes from elsewhere. Open the page again and repeat it."}
+	}
+	return nil
 }
 
 // message is the content of a page with nothing but a message.

@@ -118,9 +118,14 @@ func taskEvents(p *page) error {
 		after = id
 	}
 	var now adminjson.TaskLog
-	if err := p.get(p.logPath("", "after", max(number(after)-lastShown, 0), "limit", lastShown), &now); err != nil {
+	before, drop := p.scoped()
+	if err := before.get(p.logPath("", "after", max(number(after)-lastShown, 0), "limit", lastShown), &now); err != nil {
+		drop()
 		return err
 	}
+	attempt := attemptUntil(number(after), now.Entries)
+	now.Entries = nil // the stream may last
+	drop()
 	s, ctx, cancel := p.open()
 	alive, over := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -129,7 +134,9 @@ func taskEvents(p *page) error {
 	defer over()
 	defer p.beating(s, cancel)()
 	work.Go(func() { p.followTasks(ctx, alive, s, &now) })
-	complete := p.followLog(ctx, s, number(after), &now)
+	r := p.readerOf(&now)
+	r.attempt, r.live = attempt, true
+	complete := p.followLog(ctx, s, number(after), r)
 	if over(); complete {
 		work.Wait()                         // the tree may still change
 		_ = s.send("end", 0, []byte("end")) // the last event
@@ -221,9 +228,7 @@ func (n *notice) mark() mark {
 }
 
 // followLog sends entries until the task ends. It reports whether the log is complete.
-func (p *page) followLog(ctx context.Context, s *stream, after int64, now *adminjson.TaskLog) (complete bool) {
-	r := p.readerOf(now)
-	r.attempt, r.live = attemptUntil(after, now.Entries), true
+func (p *page) followLog(ctx context.Context, s *stream, after int64, r *reader) (complete bool) {
 	if at := p.r.FormValue("at"); at != "" {
 		r.before = time.UnixMilli(number(at))
 	}
@@ -251,6 +256,8 @@ func (p *page) sendEntry(s *stream, r *reader, l *adminjson.LogEntry) error {
 	if err := p.send(s, "entry", l.Version, r.view(l)); err != nil || l.State == "" {
 		return err
 	}
+	p, drop := p.scoped()
+	defer drop()
 	var now adminjson.TaskLog
 	if err := p.get(p.logPath("", "after", l.Version, "limit", 1), &now); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -203,9 +204,13 @@ func (p *page) readLog() (*adminjson.TaskLog, error) {
 	if after != "" {
 		return l, p.get(p.logPath("", "after", after, "limit", firstEntries), l)
 	}
-	if err := p.get(p.logPath("", "limit", firstEntries), l); err != nil || l.Next == 0 {
+	first, drop := p.scoped()
+	err := first.get(p.logPath("", "limit", firstEntries), l)
+	if err != nil || l.Next == 0 {
+		context.AfterFunc(p.r.Context(), drop)
 		return l, err
 	}
+	drop()
 	last := new(adminjson.TaskLog)
 	return last, p.get(p.logPath("", "after", max(0, l.Version-lastEntries)), last)
 }

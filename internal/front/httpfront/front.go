@@ -256,9 +256,8 @@ func (x *exchange) serve() {
 		x.front.cfg.Callbacks.ServeHTTP(x.w, x.r)
 		return
 	case atConsole:
-		x.wrote = true
 		x.writeSoon()
-		x.front.cfg.Console.ServeHTTP(x.w, x.r)
+		x.handOver(x.front.cfg.Console, x.r)
 		return
 	case atMetrics:
 		x.serveMetrics()
@@ -285,9 +284,9 @@ func (x *exchange) serve() {
 	}
 	switch {
 	case x.route.kind == atAPI:
-		x.handOver(x.front.cfg.API)
+		x.handOver(x.front.cfg.API, x.withPrincipal())
 	case x.route.kind == atMCP:
-		x.handOver(x.front.cfg.MCP)
+		x.handOver(x.front.cfg.MCP, x.withPrincipal())
 	case x.route.kind == atPart:
 		x.servePart()
 	case !x.agentThere():
@@ -305,10 +304,17 @@ func (x *exchange) serve() {
 	}
 }
 
-// handOver passes the request to another handler, with the caller in the context.
-func (x *exchange) handOver(h http.Handler) {
+// handOver passes a request to another handler. If that reads a large body, it draws on the memory budget.
+func (x *exchange) handOver(h http.Handler, r *http.Request) {
 	x.wrote = true
-	h.ServeHTTP(x.w, x.r.WithContext(auth.WithPrincipal(x.r.Context(), x.caller.Principal)))
+	r, body := x.front.memory.Body(r, x.front.cfg.Limits.Body)
+	defer body.Release()
+	h.ServeHTTP(x.w, r)
+}
+
+// withPrincipal returns the request with the caller in its context.
+func (x *exchange) withPrincipal() *http.Request {
+	return x.r.WithContext(auth.WithPrincipal(x.r.Context(), x.caller.Principal))
 }
 
 // agentThere reports whether the path names an existing agent. Unauthenticated callers are

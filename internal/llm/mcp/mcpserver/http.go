@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
 )
@@ -210,6 +211,9 @@ func readBody(w http.ResponseWriter, r *http.Request, rc *http.ResponseControlle
 	switch {
 	case errors.As(err, &large):
 		return nil, http.StatusRequestEntityTooLarge, fmt.Sprintf("the message has more than %d bytes", limit)
+	case errors.Is(err, apierror.ErrExhausted):
+		w.Header().Set("Retry-After", "5")
+		return nil, http.StatusTooManyRequests, err.Error()
 	case err != nil:
 		return nil, http.StatusBadRequest, "the body did not arrive"
 	case !json.Valid(b):
