@@ -65,7 +65,7 @@ func (s *Stream) Available(ctx context.Context) ([]Event, error) {
 	if s.ended {
 		return nil, nil
 	}
-	events, _, err := s.poll(ctx)
+	events, _, err := s.poll(ctx, false)
 	if hold := s.hold; hold != nil {
 		s.hold = nil
 		context.AfterFunc(ctx, hold.Release)

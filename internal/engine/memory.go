@@ -127,8 +127,9 @@ const maxReading = 16
 const largePage = 2 << 20
 
 // readPage reads the entries of a task after a version, a few pages at a time. For a large page it
-// acquires memory, and reads again once there is some. The caller releases it.
-func (e *Engine) readPage(ctx context.Context, key task.Key, after int64) ([]task.Entry, *membudget.Hold, error) {
+// acquires memory, and reads again once there is some. A reader that is patient waits for it as long as
+// it takes; others are refused after a while. The caller releases it.
+func (e *Engine) readPage(ctx context.Context, key task.Key, after int64, patient bool) ([]task.Entry, *membudget.Hold, error) {
 	select {
 	case e.reading <- struct{}{}:
 	case <-ctx.Done():
@@ -144,7 +145,12 @@ func (e *Engine) readPage(ctx context.Context, key task.Key, after int64) ([]tas
 		return page, nil, err
 	}
 	page = nil
-	hold, err := e.memory.AcquireLong(ctx, membudget.Answer, logFactor*int64(size))
+	var hold *membudget.Hold
+	if patient {
+		hold, err = e.memory.AcquireLong(ctx, membudget.Answer, logFactor*int64(size))
+	} else {
+		hold, err = e.memory.AcquireAnswer(ctx, logFactor*int64(size))
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -121,6 +121,11 @@ func (b *Budget) Acquire(ctx context.Context, n int64) (*Hold, error) {
 	return b.acquire(ctx, Request, n)
 }
 
+// AcquireAnswer is Acquire for the answer to a request, which is served before further requests.
+func (b *Budget) AcquireAnswer(ctx context.Context, n int64) (*Hold, error) {
+	return b.acquire(ctx, Answer, n)
+}
+
 // AcquireMore is Acquire for an operation that has a Hold already. It is served before all that
 // wait: one of them may need the bytes that the operation holds.
 func (b *Budget) AcquireMore(ctx context.Context, n int64) (*Hold, error) {

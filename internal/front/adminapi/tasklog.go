@@ -20,9 +20,10 @@ import (
 
 const (
 	// maxLogPage is the maximum number of entries in a page of a log. A page also ends after
-	// maxLogBytes bytes of content.
+	// maxLogBytes bytes of content: the engine reads a single entry of that size, and waits for the memory
+	// of the next one, which a page must not do with the first one in its hands.
 	maxLogPage  = 1000
-	maxLogBytes = 4 << 20
+	maxLogBytes = 2 << 20
 )
 
 // openLog opens the log that a request names, of a task of the caller or of any owner.
@@ -66,7 +67,7 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 		}
 		for i := range events {
 			e := &events[i]
-			if len(page.Entries) == limit || size > maxLogBytes {
+			if len(page.Entries) == limit {
 				page.Next = page.Entries[len(page.Entries)-1].Version
 				return page, nil
 			}
@@ -76,7 +77,14 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 			}
 			size += e.Size()
 		}
-		if len(events) == 0 {
+		last := len(page.Entries) - 1
+		switch {
+		case len(events) == 0:
+			return page, nil
+		case size > maxLogBytes:
+			if v := page.Entries[last].Version; v < page.Version {
+				page.Next = v
+			}
 			return page, nil
 		}
 	}
