@@ -56,9 +56,6 @@ type Hub struct {
 	// TrustForwarded takes the scheme and host of agent cards from X-Forwarded-Proto and
 	// X-Forwarded-Host. Set it only behind a proxy that sets these headers.
 	TrustForwarded bool
-	// UnionCard adds the v0.3 keys to /.well-known/agent-card.json; /.well-known/agent.json
-	// always has them.
-	UnionCard bool
 	// GRPCAddr is the address of gRPC to name in agent cards: "host:port" of a listener of its own,
 	// or the URL of the hub if grpcbind.Binding.Beside serves both. If empty,
 	// cards name none.
@@ -259,7 +256,7 @@ func (h *Hub) front() hub.Front {
 	f := hub.Front{
 		AllowAnonymous: h.AllowAnonymous, TrustForwarded: h.TrustForwarded, GRPCAddr: h.GRPCAddr,
 		Metrics: h.Metrics, MetricsReaders: hub.Readers(h.MetricsReaders),
-		UnionCard: h.UnionCard, Loopback: h.Auth == nil && !h.AllowAnonymous,
+		Loopback: h.Auth == nil && !h.AllowAnonymous,
 	}
 	if h.API {
 		api := h.core.API()

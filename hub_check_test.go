@@ -36,16 +36,12 @@ func TestHubOfTheManualPassesTheCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	declared := 0
 	for _, result := range r.Results {
-		switch result.Outcome {
-		case check.Fail:
+		if result.Outcome == check.Fail {
 			t.Errorf("%s %s %s: %s", result.Interface, result.Level, result.ID, result.Detail)
-		case check.Declared:
-			declared++
 		}
 	}
-	if !r.OK() || declared != 1 {
-		t.Errorf("OK is %v, and %d requirements are declared; want true and 1", r.OK(), declared)
+	if !r.OK() {
+		t.Error("the report is not OK")
 	}
 }

@@ -17,7 +17,7 @@ import (
 func TestFillIsLikeProtoJSON(t *testing.T) {
 	t.Parallel()
 	for _, v1 := range frames {
-		b := dialect.V03Proto.Frames()([]byte(v1))[0]
+		b := dialect.V03Proto.Frames(nil)([]byte(v1))[0]
 		got, err := filled(new(pb0.StreamResponse), b)
 		if err != nil {
 			t.Fatalf("%s: %v", b, err)
@@ -93,7 +93,7 @@ func TestFillErrors(t *testing.T) {
 // UTF-8.
 func FuzzFill(f *testing.F) {
 	for _, v1 := range frames {
-		f.Add(dialect.V03Proto.Frames()([]byte(v1))[0])
+		f.Add(dialect.V03Proto.Frames(nil)([]byte(v1))[0])
 	}
 	f.Add([]byte(`{"securitySchemes":{"a":{"apiKeySecurityScheme":{"name":"x"}}},"securityRequirements":[{"schemes":{"a":{"list":["x"]}}}],"security":[]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -175,7 +175,7 @@ type legacyWriter struct {
 }
 
 func newLegacyWriter(out legacyResponses) *legacyWriter {
-	return &legacyWriter{out: out, frames: dialect.V03Proto.Frames()}
+	return &legacyWriter{out: out, frames: dialect.V03Proto.Frames(nil)}
 }
 
 func (w *legacyWriter) first(a *engine.Answer) error {

@@ -233,7 +233,7 @@ func TextOf(body []byte) string {
 
 // writeText writes the texts of parts, the contents of an array without brackets.
 func writeText(b *strings.Builder, parts []byte) {
-	for part := range rawjson.Elements(slices.Concat([]byte{'['}, parts, []byte{']'})) {
+	for part := range rawjson.Items(parts) {
 		for name, value := range rawjson.Fields(part) {
 			if name == "text" {
 				s, _ := rawjson.String(value)
@@ -289,13 +289,73 @@ func (a *artifact) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendParts appends the contents of the array of parts.
+// appendParts appends the contents of the array of parts. Text at the beginning of a chunk
+// continues the text before it: a task shows it as one part, however the agent divided it.
 func (a *artifact) appendParts(dst []byte) []byte {
-	for i, run := range a.parts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, run...)
+	if len(a.parts) == 1 {
+		return append(dst, a.parts[0]...)
 	}
-	return dst
+	w := partWriter{dst: dst}
+	for _, run := range a.parts {
+		first := true
+		for part := range rawjson.Items(run) {
+			w.add(part, first)
+			first = false
+		}
+	}
+	return w.dst
+}
+
+// partWriter writes the parts of an artifact that consists of several chunks.
+type partWriter struct {
+	dst   []byte
+	begun bool
+	// end follows the text of the last part. It is nil if no text can continue that part.
+	end []byte
+}
+
+// add writes a part; first is set for the first one of a chunk.
+func (w *partWriter) add(part []byte, first bool) {
+	text, end := plainText(part)
+	if first && end != nil && bytes.Equal(end, w.end) {
+		w.dst = append(w.dst[:len(w.dst)-len(end)], text...)
+		w.dst = append(w.dst, end...)
+		return
+	}
+	if w.begun {
+		w.dst = append(w.dst, ',')
+	}
+	w.begun, w.end = true, end
+	if end == nil {
+		w.dst = append(w.dst, part...)
+		return
+	}
+	w.dst = append(append(append(w.dst, `{"text":"`...), text...), end...)
+}
+
+// endOfText ends a part that has a text and nothing else.
+var endOfText = []byte(`"}`)
+
+// plainText returns the text of a part as the inside of a JSON string, and what follows it in
+// the part; nil if the part is not text, or has more than a text and a media type: such a part
+// is whole.
+func plainText(part []byte) (text, end []byte) {
+	var mediaType []byte
+	for name, v := range rawjson.Fields(part) {
+		switch {
+		case name == "text" && rawjson.KindOf(v) == rawjson.Text:
+			text = v[1 : len(v)-1]
+		case name == "mediaType":
+			mediaType = v
+		default:
+			return nil, nil
+		}
+	}
+	switch {
+	case text == nil:
+		return nil, nil
+	case mediaType == nil:
+		return text, endOfText
+	}
+	return text, slices.Concat([]byte(`","mediaType":`), mediaType, []byte{'}'})
 }

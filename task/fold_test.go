@@ -90,7 +90,25 @@ func TestFoldArtifacts(t *testing.T) {
 				chunk("a", `{"artifactId":"a","parts":[{"text":"2"},{"text":"3"}],"metadata":{"l":3,"m":4}}`),
 				chunk("a", `{"artifactId":"a","description":"d","parts":[]}`),
 			},
-			`[{"artifactId":"a","name":"n","description":"d","parts":[{"text":"1"},{"text":"2"},{"text":"3"}],"metadata":{"k":1,"l":3,"m":4}}]`,
+			`[{"artifactId":"a","name":"n","description":"d","parts":[{"text":"12"},{"text":"3"}],"metadata":{"k":1,"l":3,"m":4}}]`,
+		},
+		{
+			"adjacent text of one media type is one part",
+			[]task.Entry{
+				chunk("a", `{"artifactId":"a","parts":[{"text":"a\"\\"}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":""}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"\u00e9"}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"mediaType":"text/markdown","text":"# b"}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"\n","mediaType":"text/markdown"},{"data":1}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"c"}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"d","metadata":{"k":1}}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"e","metadata":{"k":1}}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"f","filename":"f"}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"g"}]}`),
+				chunk("a", `{"artifactId":"a","parts":[{"text":"h"}]}`),
+			},
+			`[{"artifactId":"a","parts":[{"text":"a\"\\\u00e9"},{"text":"# b\n","mediaType":"text/markdown"},{"data":1},{"text":"c"},` +
+				`{"text":"d","metadata":{"k":1}},{"text":"e","metadata":{"k":1}},{"text":"f","filename":"f"},{"text":"gh"}]}]`,
 		},
 		{
 			"a chunk may rename",
@@ -108,7 +126,7 @@ func TestFoldArtifacts(t *testing.T) {
 				whole("a", `{"artifactId":"a","parts":[{"text":"new"}]}`),
 				chunk("a", `{"artifactId":"a","parts":[{"text":"er"}]}`),
 			},
-			`[{"artifactId":"a","parts":[{"text":"new"},{"text":"er"}]},{"artifactId":"b","parts":[{"text":"b"}]}]`,
+			`[{"artifactId":"a","parts":[{"text":"newer"}]},{"artifactId":"b","parts":[{"text":"b"}]}]`,
 		},
 		{
 			"names that need escapes",

@@ -94,13 +94,13 @@ func frameSize(h *Head, e *Entry) int {
 
 // AppendHead appends the Task object without history, artifacts and metadata.
 func AppendHead(dst []byte, h *Head) []byte {
-	return append(appendHead(dst, h), `}}`...)
+	return append(appendHead(dst, h, h.StatusMessage), `}}`...)
 }
 
 // appendHead leaves the object and its status open for further members.
-func appendHead(dst []byte, h *Head) []byte {
+func appendHead(dst []byte, h *Head, message []byte) []byte {
 	dst = appendIDs(append(dst, `{"id":`...), h)
-	return appendStatus(append(dst, `,"status":`...), h.State, h.StatusMessage, h.StatusAt)
+	return appendStatus(append(dst, `,"status":`...), h.State, message, h.StatusAt)
 }
 
 // appendIDs omits an empty context; it is optional in a Task.
@@ -148,6 +148,9 @@ type TaskOptions struct {
 	Artifacts bool
 	// EmptyHistory writes an empty array instead of omitting the history key.
 	EmptyHistory bool
+	// Answer shows the artifacts also as the message of the status of a completed task that has
+	// none, for readers of messages. It requires Artifacts.
+	Answer bool
 	// EmptyArtifacts writes an empty array if Artifacts is set and the task has
 	// none.
 	EmptyArtifacts bool
@@ -159,7 +162,11 @@ func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 	if f == nil {
 		f = &Fold{}
 	}
-	dst = append(appendInside(appendHead(dst, h), f.status), '}')
+	message := h.StatusMessage
+	if o.Answer && o.Artifacts && h.State == Completed && len(message) == 0 {
+		message = f.answer(h)
+	}
+	dst = append(appendInside(appendHead(dst, h, message), f.status), '}')
 	if o.Artifacts && (len(f.artifacts) > 0 || o.EmptyArtifacts) {
 		dst = f.AppendArtifacts(append(dst, `,"artifacts":`...))
 	}
@@ -173,6 +180,27 @@ func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 		dst = f.others.appendList(append(dst, ','))
 	}
 	return append(dst, '}')
+}
+
+// answer returns a message with the parts of all artifacts, or nil if there are none.
+func (f *Fold) answer(h *Head) []byte {
+	dst := rawjson.AppendString([]byte(`{"messageId":`), string(h.ID)+"-answer")
+	dst = appendEventIDs(append(dst, `,"taskId":`...), h)
+	dst = append(dst, `,"role":"ROLE_AGENT","parts":[`...)
+	empty := len(dst)
+	for i := range f.artifacts {
+		if len(f.artifacts[i].parts) == 0 {
+			continue
+		}
+		if len(dst) > empty {
+			dst = append(dst, ',')
+		}
+		dst = f.artifacts[i].appendParts(dst)
+	}
+	if len(dst) == empty {
+		return nil
+	}
+	return append(dst, "]}"...)
 }
 
 // AppendArtifacts appends the array of the task's artifacts, in the order of their creation.

@@ -40,11 +40,10 @@ func (a *artifact) appendBinary(dst []byte) []byte {
 	dst = varint.AppendBytes(dst, a.id)
 	dst = a.fields.appendBinary(dst)
 	dst = a.meta.appendBinary(dst)
-	size := max(len(a.parts)-1, 0)
-	for _, run := range a.parts {
-		size += len(run)
+	if len(a.parts) == 1 {
+		return varint.AppendBytes(dst, a.parts[0])
 	}
-	return a.appendParts(binary.AppendUvarint(dst, uint64(size)))
+	return varint.AppendBytes(dst, a.appendParts(nil))
 }
 
 func (m *members) appendBinary(dst []byte) []byte {

@@ -158,7 +158,11 @@ func (h *hub) say(members string) (state, reply string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return strings.TrimPrefix(a.Head.State.String(), "TASK_STATE_"), task.TextOf(a.Head.StatusMessage)
+	reply = task.TextOf(a.Head.StatusMessage)
+	if a.Head.State == task.Completed {
+		reply = a.Fold.ReplyText()
+	}
+	return strings.TrimPrefix(a.Head.State.String(), "TASK_STATE_"), reply
 }
 
 func (h *hub) send(who, members string) (*engine.Answer, error) {
@@ -198,7 +202,7 @@ func TestConversations(t *testing.T) {
 		h.want(text("a", "y"), "COMPLETED", "2: y")
 		h.want(text("b", "x"), "COMPLETED", "1: x")
 		h.happened("open a of ann, 0 calls, 0 messages", "open b of ann, 0 calls, 0 messages")
-		if a, err := h.send("bob", text("a", "x")); err != nil || task.TextOf(a.Head.StatusMessage) != "1: x" {
+		if a, err := h.send("bob", text("a", "x")); err != nil || a.Fold.ReplyText() != "1: x" {
 			t.Errorf("another caller is answered %v, %v", a, err)
 		}
 		h.happened("open a of bob, 0 calls, 0 messages")

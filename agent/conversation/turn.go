@@ -22,9 +22,8 @@ type turn struct {
 	principal *auth.Principal
 	yield     func(a2a.Event, error) bool
 
-	// reply holds the reply so far, wait the calls and the question for the caller.
-	reply a2a.ContentParts
-	wait  Reply
+	// wait holds the calls and the question for the caller.
+	wait Reply
 	// begun is set once the artifact exists, stopped when the hub accepts no more events.
 	begun, stopped bool
 }
@@ -123,7 +122,6 @@ func (t *turn) emit(r *Reply) {
 	ev := a2a.NewArtifactUpdateEvent(t.x, "reply", r.Parts...)
 	ev.Append = t.begun
 	t.begun = true
-	t.reply = append(t.reply, r.Parts...)
 	t.stopped = !t.yield(ev, nil)
 }
 
@@ -133,15 +131,7 @@ func (t *turn) finish() {
 		t.status(a2a.TaskStateInputRequired, question(t.wait.Question, t.wait.Calls)...)
 		return
 	}
-	text := ""
-	for _, p := range t.reply {
-		text += p.Text()
-	}
-	if text == "" {
-		t.status(a2a.TaskStateCompleted)
-		return
-	}
-	t.status(a2a.TaskStateCompleted, a2a.NewTextPart(text))
+	t.status(a2a.TaskStateCompleted)
 }
 
 func (t *turn) status(s a2a.TaskState, parts ...*a2a.Part) bool {

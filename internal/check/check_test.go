@@ -11,7 +11,6 @@ func TestRightServerPasses(t *testing.T) {
 	for name, o := range map[string]features{
 		"everything": everything,
 		"nothing":    {},
-		"old":        {legacy: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -36,7 +35,7 @@ func TestEverythingIsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		passed := map[string]bool{}
-		for _, o := range []features{everything, {legacy: true}} {
+		for _, o := range []features{everything, {}} {
 			for _, result := range checked(t, o).Results {
 				if result.Outcome == Pass {
 					passed[result.ID] = true

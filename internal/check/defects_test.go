@@ -541,7 +541,7 @@ func TestEachCheckFindsItsDefect(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := everything
 				if slices.Contains(without, q.ID) {
-					o = features{legacy: true}
+					o = features{}
 				}
 				o.defect = d
 				wantFound(t, checked(t, o, q.ID), q)
@@ -564,7 +564,7 @@ func TestReasons(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			o := everything
 			if slices.Contains(without, id) {
-				o = features{legacy: true}
+				o = features{}
 			}
 			o.defect = d
 			for _, r := range checked(t, o, id).Results {

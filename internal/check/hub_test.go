@@ -21,8 +21,8 @@ import (
 // features select the features of a hub under test. The zero value is JSON-RPC, HTTP+JSON and
 // gRPC in v1.0 without streams and webhooks.
 type features struct {
-	streaming, push, extended, legacy bool
-	key                               string
+	streaming, push, extended bool
+	key                       string
 	// ends is the delay after which tasks that wait or run forever end nevertheless; 0 means
 	// never.
 	ends   time.Duration
@@ -30,7 +30,7 @@ type features struct {
 }
 
 // everything enables all features.
-var everything = features{streaming: true, push: true, extended: true, legacy: true, key: "k-123456789"}
+var everything = features{streaming: true, push: true, extended: true, key: "k-123456789"}
 
 // started starts a hub with the agent of the kits and returns the options for checking it.
 func started(t *testing.T, f *features) Options {
@@ -41,7 +41,7 @@ func started(t *testing.T, f *features) Options {
 	}
 	m := hubtest.InMemory(t, hubtest.MemoryOptions{
 		Agent:     engine.Agent{Name: testagent.Name, Card: card, Executor: executor},
-		Streaming: f.streaming, Push: f.push, Extended: f.extended, Legacy: f.legacy, Key: f.key,
+		Streaming: f.streaming, Push: f.push, Extended: f.extended, Key: f.key,
 		Handler: f.defect.handler,
 		Notify:  func(next http.RoundTripper) http.RoundTripper { return notifier{next, f.defect.push} },
 		GRPC:    []grpc.ServerOption{grpc.UnaryInterceptor(f.defect.unary), grpc.StreamInterceptor(f.defect.stream)},

@@ -80,7 +80,7 @@ func (r *Report) Accept(known []Known) {
 				result.Known = known[j].Reason
 			case Pass:
 				result.Known, result.Unexpected = known[j].Reason, true
-			case NotOffered, Declared:
+			case NotOffered:
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func outcomes(t *testing.T, o features) map[string]map[string]Result {
 func TestEveryBindingOfV03IsJudged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		full, little := outcomes(t, everything), outcomes(t, features{legacy: true})
+		full, little := outcomes(t, everything), outcomes(t, features{})
 		for _, q := range catalogue().legacy {
 			for _, target := range []string{"jsonrpc 0.3", "rest 0.3", "grpc 0.3"} {
 				passed := full[target][q.ID].Outcome == Pass || little[target][q.ID].Outcome == Pass

@@ -15,8 +15,6 @@ const (
 	Pass       Outcome = "pass"
 	Fail       Outcome = "fail"
 	NotOffered Outcome = "not offered"
-	// Declared is a requirement that is not met, as declared by an extension in the card.
-	Declared Outcome = "declared"
 )
 
 // Result is the outcome of a requirement on one interface.
@@ -109,7 +107,7 @@ func (r *Report) Text(w io.Writer, all bool) error {
 
 func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 	loud := result.Outcome == Fail || result.Unexpected
-	if !loud && !all && result.Outcome != Declared {
+	if !loud && !all {
 		return
 	}
 	fmt.Fprintf(b, "%-11s %-11s %-24s %-6s %s (%s)\n", r.mark(result), result.Interface, result.ID, result.Level, result.Text, result.Section)
@@ -118,9 +116,6 @@ func (r *Report) line(b *strings.Builder, result *Result, all bool) {
 	}
 	if result.Known != "" {
 		fmt.Fprintf(b, "    known: %s\n", indented(result.Known))
-	}
-	if result.Outcome == Declared {
-		b.WriteString("\n")
 	}
 	if loud && result.Known == "" {
 		for _, e := range result.Evidence {
@@ -145,7 +140,7 @@ func (r *Report) summary(b *strings.Builder) {
 			continue
 		}
 		fmt.Fprintf(b, "%-7s %d of %d passed", level+":", count["pass"], total-count["not offered"])
-		for _, m := range []string{"FAIL", "warn", "known", "PASSES AFTER ALL", string(Declared), string(NotOffered)} {
+		for _, m := range []string{"FAIL", "warn", "known", "PASSES AFTER ALL", string(NotOffered)} {
 			if count[m] > 0 {
 				fmt.Fprintf(b, ", %d %s", count[m], strings.ToLower(m))
 			}

@@ -38,7 +38,7 @@ type requirement struct {
 	bindings []wire.Binding // nil means all
 	// capabilities are those that the card must declare, or with false must not declare.
 	capabilities map[string]bool
-	// check returns nil, a *failure, notOffered or declared.
+	// check returns nil, a *failure or notOffered.
 	check func(context.Context, *probe) error
 }
 
@@ -89,11 +89,6 @@ type notOffered string
 func (a notOffered) Error() string { return string(a) }
 
 func notOfferedf(format string, args ...any) error { return notOffered(fmt.Sprintf(format, args...)) }
-
-// declared is the error of a requirement that is not met, as the card declares.
-type declared string
-
-func (d declared) Error() string { return string(d) }
 
 // require converts the failure of a prerequisite into notOffered, because another requirement
 // covers it.

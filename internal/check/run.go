@@ -222,7 +222,6 @@ func (r *run) judge(ctx context.Context, b wire.Binding, all []requirement, p *p
 func (r *run) conclude(result *Result, err error) {
 	var f *failure
 	var n notOffered
-	var d declared
 	switch {
 	case err == nil:
 		result.Outcome = Pass
@@ -233,8 +232,6 @@ func (r *run) conclude(result *Result, err error) {
 		}
 	case errors.As(err, &n):
 		result.Outcome, result.Detail = NotOffered, r.redact.Redact(string(n))
-	case errors.As(err, &d):
-		result.Outcome, result.Detail = Declared, r.redact.Redact(string(d))
 	default:
 		result.Outcome, result.Detail = Fail, r.redact.Redact(err.Error())
 	}

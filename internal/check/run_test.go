@@ -109,7 +109,7 @@ func TestTasksThatEnd(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				o := everything
-				o.ends, o.legacy = ends, false
+				o.ends = ends
 				for _, r := range checked(t, o, "cancel.task", "cancel.stays", "subscribe.first", "subscribe.ends", "subscribe.broadcast", "subscribe.independent", "push.delivers").Results {
 					if r.Outcome != want || want == NotOffered && !strings.Contains(r.Detail, "end by themselves") {
 						t.Errorf("%s %s: %s %s, want %s", r.Interface, r.ID, r.Outcome, r.Detail, want)

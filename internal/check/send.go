@@ -2,9 +2,7 @@ package check
 
 import (
 	"context"
-	"slices"
 
-	agentcard "github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
@@ -39,31 +37,7 @@ func sendContextKept(ctx context.Context, p *probe) error {
 }
 
 func sendUnknownTask(ctx context.Context, p *probe) error {
-	id := unknownID()
-	x := p.send(ctx, completes, in(map[string]any{"taskId": id}))
-	if err := refused(x, wire.TaskNotFound); err == nil || !p.takesIDs() || x.Err != nil || x.Fault != nil {
-		return err
-	}
-	if got := text(x.Result, "task", "id"); got != id {
-		return failf(x, "the card declares %s, but the task of the message is %q, want %q", agentcard.ClientTaskIDs, got, id)
-	}
-	return declared("callers may choose the ids of new tasks, as the card declares: " + agentcard.ClientTaskIDs)
-}
-
-// takesIDs reports whether the card declares that callers may choose the ids of new tasks on
-// the interface.
-func (p *probe) takesIDs() bool {
-	for _, x := range list(p.run.card, "capabilities", "extensions") {
-		if text(x, "uri") != agentcard.ClientTaskIDs {
-			continue
-		}
-		named := at(x, "params", "bindings")
-		return named == nil || slices.ContainsFunc(list(named), func(name any) bool {
-			b, ok := name.(string)
-			return ok && bindings[b] == p.iface.Binding
-		})
-	}
-	return false
+	return refused(p.send(ctx, completes, in(map[string]any{"taskId": unknownID()})), wire.TaskNotFound)
 }
 
 // continued sends a message to a task that waits for input.

@@ -201,17 +201,10 @@ func streamEnvelope(ctx context.Context, p *probe) error {
 }
 
 func streamEarlyError(ctx context.Context, p *probe) error {
-	params, want, id := streams.message(), wire.TaskNotFound, unknownID()
-	if p.takesIDs() {
-		t, err := p.finished(ctx)
-		if err != nil {
-			return err
-		}
-		want, id = wire.Unsupported, text(t, "id")
-	}
-	in(map[string]any{"taskId": id})(params)
+	params := streams.message()
+	in(map[string]any{"taskId": unknownID()})(params)
 	x := p.call(ctx, wire.StreamMessage, params)
-	if err := refused(x, want); err != nil {
+	if err := refused(x, wire.TaskNotFound); err != nil {
 		return err
 	}
 	if got := wire.MediaType(x.Header); got == "text/event-stream" {

@@ -74,7 +74,7 @@ func TestBeginningOfAnID(t *testing.T) {
 	})
 	for _, id := range []string{"order-4711", "order-4712", "order-48"} {
 		body := `{"message":{"messageId":"` + id + `","taskId":"` + id + `","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`
-		if code, answer := h.call("POST /v1/a2a/greeter/message:send", body, "A2A-Version: 1.0"); code != 200 {
+		if code, answer := h.call("POST /v1/a2a/greeter/message:send", body); code != 200 {
 			t.Fatalf("send = %d %s", code, answer)
 		}
 	}

@@ -190,13 +190,13 @@ func TestSubscriptionOutlastsAQuestion(t *testing.T) {
 func capabilitiesWith(streamsAndPush bool) map[string]any {
 	tree := card.TaskTreeExtension()
 	return map[string]any{
-		"streaming": streamsAndPush, "pushNotifications": streamsAndPush, "extendedAgentCard": false,
+		"streaming": streamsAndPush, "pushNotifications": streamsAndPush, "extendedAgentCard": false, "stateTransitionHistory": false,
 		"extensions": []any{map[string]any{"uri": tree.URI, "description": tree.Description}},
 	}
 }
 
-// TestProfileCard checks that the card can be cached, has only the keys of v1.0, and declares
-// nothing that a kit without credentials cannot use.
+// TestProfileCard checks that the card can be cached, has the keys of both protocol versions, and
+// declares nothing that a kit without credentials cannot use.
 func TestProfileCard(t *testing.T) {
 	t.Parallel()
 	p := startProfile(t, serveCmd{})
@@ -208,7 +208,10 @@ func TestProfileCard(t *testing.T) {
 	}
 	card := object(t, body)
 	got := slices.Sorted(maps.Keys(card))
-	want := []string{"capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "skills", "supportedInterfaces", "version"}
+	want := []string{
+		"additionalInterfaces", "agentName", "capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "preferredTransport",
+		"protocolVersion", "skills", "supportedInterfaces", "supportsAuthenticatedExtendedCard", "url", "version",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("keys of the card (-want +got):\n%s", diff)
 	}

@@ -10,8 +10,7 @@ import (
 
 // TestProfileTranscripts checks the requirements of the kits in the form of transcripts.
 // Requests have A2A-Version 1.0 unless they set another one; $URL is the address of the hub. In
-// files whose names end in -off the hub has no streams and no webhooks; in those about v0.3 its
-// cards have the keys of both versions.
+// files whose names end in -off the hub has no streams and no webhooks.
 func TestProfileTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
@@ -19,7 +18,7 @@ func TestProfileTranscripts(t *testing.T) {
 		Headers: []string{"Content-Type"},
 		Start: func(t *testing.T, s transcript.Story) transcript.Server {
 			off := strings.HasSuffix(s.Name, "-off")
-			p := startProfile(t, serveCmd{NoStreaming: off, NoPush: off, UnionCard: s.Name == "v03"})
+			p := startProfile(t, serveCmd{NoStreaming: off, NoPush: off})
 			return transcript.Server{
 				Do: p.exchange,
 				Masks: []transcript.Mask{

@@ -80,7 +80,7 @@ type Config struct {
 	// Profile emulates the server of another system where the protocol allows several
 	// behaviours: awaken. See docs/dialects.md.
 	Profile string `yaml:"profile" enum:"awaken"`
-	// UnionCard serves cards with the keys of both protocol versions.
+	// UnionCard has no effect: cards have the keys of both protocol versions.
 	UnionCard bool `yaml:"union_card"`
 	// NoStreaming switches the streaming operations off.
 	NoStreaming bool `yaml:"no_streaming"`

@@ -153,7 +153,7 @@ func TestAnswersAreReadBack(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				want := drawer{rt}.event()
 				v1, _ := json.Marshal(want)
-				frames := s.Frames()(v1)
+				frames := s.Frames(nil)(v1)
 				if len(frames) == 0 {
 					rt.Fatalf("%s shows %s as nothing", s, v1)
 				}
@@ -370,7 +370,7 @@ func TestOtherEventsGoRound(t *testing.T) {
 			if s == dialect.V03 && v1[2] == 'p' {
 				continue // v0.3 has no members beside the event
 			}
-			frames := s.Frames()([]byte(v1))
+			frames := s.Frames(nil)([]byte(v1))
 			if len(frames) != 1 {
 				t.Fatalf("%v shows %s as %q, want one event", s, v1, frames)
 			}
@@ -381,7 +381,7 @@ func TestOtherEventsGoRound(t *testing.T) {
 		}
 	}
 	for _, s := range []dialect.Shape{dialect.V03Proto, dialect.RockBot, dialect.PromptKit} {
-		if frames := s.Frames()([]byte(other)); len(frames) != 0 {
+		if frames := s.Frames(nil)([]byte(other)); len(frames) != 0 {
 			t.Errorf("%v shows %q, want nothing", s, frames)
 		}
 	}
@@ -390,11 +390,11 @@ func TestOtherEventsGoRound(t *testing.T) {
 		t.Errorf("ReadFrame(%s) = %s, %v", beside, got.JSON, err)
 	}
 	want := `{"kind":"status-update","taskId":"t","contextId":"c","status":{"state":"working","x":1.50},"final":false,"generation":1e400,"beside":[1.0]}`
-	if got := dialect.V03.Frames()([]byte(beside)); len(got) != 1 || string(got[0]) != want {
+	if got := dialect.V03.Frames(nil)([]byte(beside)); len(got) != 1 || string(got[0]) != want {
 		t.Errorf("v0.3 shows %s as %s, want %s", beside, got, want)
 	}
 	for _, s := range []dialect.Shape{dialect.V03Proto, dialect.RockBot} {
-		if got := s.Frames()([]byte(beside)); len(got) != 1 || strings.Contains(string(got[0]), "beside") {
+		if got := s.Frames(nil)([]byte(beside)); len(got) != 1 || strings.Contains(string(got[0]), "beside") {
 			t.Errorf("%v shows %s as %s, want one event without what stands beside it", s, beside, got)
 		}
 	}

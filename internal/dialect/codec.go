@@ -14,8 +14,8 @@ type codec struct {
 	request func(o Operation, params []byte) ([]byte, error)
 	// result appends the result of a call, converted from v1.0.
 	result func(dst []byte, o Operation, v1 []byte) []byte
-	// stream returns a framer for a new stream.
-	stream func() framer
+	// stream returns a framer for a new stream; see Shape.Frames.
+	stream func(whole func() []byte) framer
 	// field returns the name of a v1.0 params field in this shape. If nil, all names are the
 	// same.
 	field func(o Operation, v1 string) string
@@ -54,8 +54,8 @@ var codecs = [numShapes]codec{
 	V1:          {sameRequest, sameResult, always(sameFrames), nil},
 	V03:         {v03Request, v03Result, always(v03Frames), v03Field},
 	V03Proto:    {protoRequest, protoResult, always(protoFrames), protoField},
-	PromptKit:   {promptKitRequest, promptKitResult, func() framer { return new(promptKitStream) }, promptKitField},
-	RockBot:     {rockBotRequest, rockBotResult, func() framer { return new(rockBotStream) }, promptKitField},
+	PromptKit:   {promptKitRequest, promptKitResult, func(func() []byte) framer { return new(promptKitStream) }, promptKitField},
+	RockBot:     {rockBotRequest, rockBotResult, func(whole func() []byte) framer { return &rockBotStream{whole} }, promptKitField},
 	RockBotTask: {sameRequest, sameResult, always(sameFrames), jobField},
 }
 
@@ -67,7 +67,7 @@ func sameResult(dst []byte, _ Operation, v1 []byte) []byte { return append(dst, 
 func sameFrames(v1 []byte) [][]byte { return [][]byte{v1} }
 
 // always returns a constructor of streams that use the stateless framer f.
-func always(f framerFunc) func() framer { return func() framer { return f } }
+func always(f framerFunc) func(func() []byte) framer { return func(func() []byte) framer { return f } }
 
 // codec returns the codec of s. A shape number stored by a later version gets the codec of
 // v1.0.

@@ -86,7 +86,7 @@ func TestPromptKitTransitions(t *testing.T) {
 			if from != "SUBMITTED" && allowed[strings.ToLower(from)] == "" {
 				continue
 			}
-			frames := dialect.PromptKit.Frames()
+			frames := dialect.PromptKit.Frames(nil)
 			events := frames([]byte(`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_` + from + `"}}}`))
 			events = append(events, frames([]byte(`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_`+to+`","timestamp":"T"}}}`))...)
 			last := ""
@@ -147,7 +147,7 @@ func TestPromptKitFrames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, ev := range dialect.PromptKit.Frames()([]byte(tt.in)) {
+		for _, ev := range dialect.PromptKit.Frames(nil)([]byte(tt.in)) {
 			got = append(got, string(ev))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -205,7 +205,7 @@ func TestPromptKitStream(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		frames := dialect.PromptKit.Frames()
+		frames := dialect.PromptKit.Frames(nil)
 		var got []string
 		for _, in := range tt.in {
 			for _, ev := range frames([]byte(in)) {

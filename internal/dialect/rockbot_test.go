@@ -61,7 +61,7 @@ func TestRockBotFrames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, ev := range dialect.RockBot.Frames()([]byte(tt.in)) {
+		for _, ev := range dialect.RockBot.Frames(nil)([]byte(tt.in)) {
 			got = append(got, string(ev))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -84,39 +84,29 @@ func TestRockBotRequest(t *testing.T) {
 	}
 }
 
-// A stream ends with the task's artifacts as the answer, unless its status has a message.
+// A stream ends with the whole content of the task's artifacts as the answer, unless its status
+// has a message.
 func TestRockBotStreamsEndWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	const (
-		begun    = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED"}}}`
-		snapshot = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"},"artifacts":[{"artifactId":"a","parts":[{"text":"1"}]}]}}`
-		ended    = `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`
-		answer   = `{"message":{"messageId":"ID","contextId":"c","taskId":"t","role":"agent","parts":[`
+		ended  = `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`
+		whole  = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}`
+		answer = `{"message":{"messageId":"ID","contextId":"c","taskId":"t","role":"agent","parts":[`
 	)
-	update := func(id, text, rest string) string {
-		return `{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"` + id + `","parts":[{"text":"` + text + `"}]}` + rest + `}}`
-	}
-	const more = `,"append":true`
-	tests := []struct {
-		name   string
-		frames []string
-		want   string
-	}{
-		{"one", []string{begun, update("a", "1", "")}, answer + `{"text":"1"}]}}`},
-		{"chunks", []string{begun, update("a", "1", ""), update("a", "2", more)}, answer + `{"text":"1"},{"text":"2"}]}}`},
-		{"replaced", []string{begun, update("a", "1", ""), update("a", "2", "")}, answer + `{"text":"2"}]}}`},
-		{"two", []string{begun, update("a", "1", ""), update("b", "2", more), update("a", "3", more)}, answer + `{"text":"1"},{"text":"3"},{"text":"2"}]}}`},
-		{"from a snapshot", []string{snapshot, update("a", "2", more)}, answer + `{"text":"1"},{"text":"2"}]}}`},
-		{"nothing", []string{begun}, ""},
-		{"resumed", []string{update("a", "2", more)}, ""},
-		{"too much", []string{begun, update("a", strings.Repeat("x", 70_000), ""), update("b", "2", "")}, ""},
-	}
-	for _, tt := range tests {
-		frames := dialect.RockBot.Frames()
-		for _, f := range tt.frames {
-			if got := frames([]byte(f)); len(got) != 1 {
-				t.Errorf("%s: %d events for one", tt.name, len(got))
-			}
+	long := strings.Repeat("x", 100_000)
+	for _, tt := range []struct{ name, task, want string }{
+		{"one", whole + `,"artifacts":[{"artifactId":"a","parts":[{"text":"1"}]}]}`, answer + `{"text":"1"}]}}`},
+		{
+			"two", whole + `,"artifacts":[{"artifactId":"a","parts":[{"text":"1"},{"text":"3"}]},{"artifactId":"b","parts":[{"text":"2"}]}]}`,
+			answer + `{"text":"1"},{"text":"3"},{"text":"2"}]}}`,
+		},
+		{"long", whole + `,"artifacts":[{"artifactId":"a","parts":[{"text":"` + long + `"}]}]}`, answer + `{"text":"` + long + `"}]}}`},
+		{"nothing", whole + "}", ""},
+		{"unreadable", "", ""},
+	} {
+		frames := dialect.RockBot.Frames(func() []byte { return []byte(tt.task) })
+		if got := frames([]byte(`{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":"1"}]}}}`)); len(got) != 1 {
+			t.Errorf("%s: %d events for one", tt.name, len(got))
 		}
 		got := ""
 		if events := frames([]byte(ended)); len(events) == 2 {

@@ -200,7 +200,7 @@ func TestRoundTripOfEvents(t *testing.T) {
 // shownEvent returns the event for an update, without the working event that PromptKit gets
 // before it and the answer that RockBot gets after it.
 func (c *client) shownEvent(v1 []byte) []byte {
-	events := c.shape.Frames()(v1)
+	events := c.shape.Frames(nil)(v1)
 	if c.shape == dialect.RockBot {
 		return events[0]
 	}

@@ -67,8 +67,12 @@ func (s Shape) AppendResult(dst []byte, o Operation, v1 []byte) []byte {
 }
 
 // Frames returns a function that converts the frames of one stream in their order: a v1.0 frame
-// becomes zero or more frames.
-func (s Shape) Frames() func(v1 []byte) [][]byte { return s.codec().stream().frames }
+// becomes zero or more frames. The streams of RockBot end with the answer as a message; whole
+// returns the v1.0 Task for it, or nil if it cannot be read. Without whole, that message is left
+// out unless the status has it.
+func (s Shape) Frames(whole func() []byte) func(v1 []byte) [][]byte {
+	return s.codec().stream(whole).frames
+}
 
 // Codes that some dialects lack, and their replacements.
 const (

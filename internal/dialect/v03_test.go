@@ -155,7 +155,7 @@ func TestLegacyFrames(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			for shape, want := range map[dialect.Shape]string{dialect.V1: tt.v1, dialect.V03: tt.v03, dialect.V03Proto: tt.proto} {
-				frames := dialect.Shape.Frames(shape)([]byte(tt.v1))
+				frames := shape.Frames(nil)([]byte(tt.v1))
 				if len(frames) != 1 {
 					t.Fatalf("%v: %d frames, want 1", shape, len(frames))
 				}
@@ -173,7 +173,7 @@ func TestLegacyFinal(t *testing.T) {
 	} {
 		v1 := `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_` + state + `"}}}`
 		for _, shape := range []dialect.Shape{dialect.V03, dialect.V03Proto} {
-			if got := shape.Frames()([]byte(v1))[0]; !strings.Contains(string(got), `"final":`+final) {
+			if got := shape.Frames(nil)([]byte(v1))[0]; !strings.Contains(string(got), `"final":`+final) {
 				t.Errorf("%v shows %s as %s, want final %s", shape, state, got, final)
 			}
 		}

@@ -72,7 +72,7 @@ func TestDelegate(t *testing.T) {
 		t.Errorf("the answer is %q", got)
 	}
 	got, child := <-received, b.tasksOf("other")[0].Head
-	if got.TaskID != child.ID || got.State != task.Completed || !strings.Contains(string(got.JSON), `"text":"two"`) {
+	if got.TaskID != child.ID || got.State != task.Completed || !strings.Contains(string(got.JSON), `"text":"one two"`) {
 		t.Errorf("delegated %+v with %s, the task is %s", got, got.JSON, child.ID)
 	}
 	if child.ContextID != a.Head.ContextID || child.Owner != "alice" {

@@ -66,7 +66,7 @@ func TestResumableRunContinues(t *testing.T) {
 		if want := fmt.Sprint(stop - 2); string(c.Saved) != want || c.Attempt != stop-1 || c.Key != string(id)+"/1" {
 			t.Errorf("attempt %d of %s continues from %q, want attempt %d from %q", c.Attempt, c.Key, c.Saved, stop-1, want)
 		}
-		if want := fmt.Sprintf(`{"text":"%d "}]`, stop-2); !strings.Contains(string(c.Task), want) {
+		if want := fmt.Sprintf(`%d "}]`, stop-2); !strings.Contains(string(c.Task), want) {
 			t.Errorf("the execution is given the task %s, want one with %s", c.Task, want)
 		}
 		b.stop()

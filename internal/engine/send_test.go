@@ -24,8 +24,8 @@ func TestSendWaitsForTheEnd(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, words("hello ", "world"))
 	got := sdkTask(t, b.send(text("hi")))
-	if got.Status.State != a2a.TaskStateCompleted || len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 2 {
-		t.Fatalf("Send = %+v, want a completed task with one artifact of two chunks", got)
+	if got.Status.State != a2a.TaskStateCompleted || len(got.Artifacts) != 1 || len(got.Artifacts[0].Parts) != 1 || got.Artifacts[0].Parts[0].Text() != "hello world" {
+		t.Fatalf("Send = %+v, want a completed task with one artifact, whose chunks are one part", got)
 	}
 	if len(got.History) != 1 || got.History[0].TaskID != got.ID || got.History[0].ContextID != got.ContextID {
 		t.Errorf("history = %+v, want the caller's message with the ids of its task", got.History)

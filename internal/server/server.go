@@ -118,6 +118,9 @@ func open(ctx context.Context, o Options) (*Hub, error) {
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
+	if cfg.UnionCard {
+		logger.Warn("union_card has no effect and can be removed: cards have the keys of both protocol versions")
+	}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -389,7 +392,6 @@ func (h *Hub) front() hub.Front {
 		TrustForwarded: c.TrustForwarded,
 		GRPCAddr:       h.grpcAddr(),
 		GRPCHere:       h.namesGRPC(),
-		UnionCard:      c.UnionCard,
 		AllSkills:      c.AllSkills(),
 		KeySet:         h.keySet(),
 		NoStreaming:    c.NoStreaming,

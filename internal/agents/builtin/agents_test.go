@@ -13,6 +13,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 func TestClock(t *testing.T) {
@@ -38,9 +40,9 @@ func TestClock(t *testing.T) {
 				if got := all[0].Parts[0].MediaType; got != "application/json" {
 					t.Errorf("media type = %q, want application/json", got)
 				}
-				done := final(t, events, a2a.TaskStateCompleted)
-				if got := done.Status.Message.Parts[0].Text(); got != tt.want["time"] {
-					t.Errorf("final message = %q, want %q", got, tt.want["time"])
+				final(t, events, a2a.TaskStateCompleted)
+				if got := all[0].Parts[1].Text(); got != tt.want["time"] {
+					t.Errorf("text = %q, want %q", got, tt.want["time"])
 				}
 			})
 		})
@@ -86,9 +88,10 @@ func TestSlow(t *testing.T) {
 				var says []string
 				for _, e := range events {
 					if s, ok := e.(*a2a.TaskStatusUpdateEvent); ok {
-						says = append(says, s.Status.Message.Parts[0].Text())
+						says = append(says, agent.Text(s.Status.Message))
 					}
 				}
+				says[len(says)-1] = artifacts(t, events)[0].Parts[0].Text()
 				if diff := cmp.Diff(tt.says, says); diff != "" {
 					t.Errorf("messages mismatch (-want +got):\n%s", diff)
 				}
@@ -169,10 +172,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("artifact %q has no name or description", a.ID)
 		}
 	}
-	done := final(t, events, a2a.TaskStateCompleted)
-	if got := done.Status.Message.Parts[0].Text(); got != want {
-		t.Errorf("final message = %q, want the report", got)
-	}
+	final(t, events, a2a.TaskStateCompleted)
 }
 
 func TestReportBoundsItsWords(t *testing.T) {
@@ -217,7 +217,7 @@ func TestInterview(t *testing.T) {
 	if len(asked) != 2 {
 		t.Fatalf("asked %q, want two questions", asked)
 	}
-	done := final(t, events, a2a.TaskStateCompleted)
+	final(t, events, a2a.TaskStateCompleted)
 	all := artifacts(t, events)
 	want := map[string]any{"answers": []any{
 		map[string]any{"question": asked[0], "answer": "Ada"},
@@ -227,8 +227,8 @@ func TestInterview(t *testing.T) {
 		t.Errorf("answers mismatch (-want +got):\n%s", diff)
 	}
 	text := asked[0] + "\nAda\n" + asked[1] + "\nan engine\n"
-	if got := done.Status.Message.Parts[0].Text(); got != text {
-		t.Errorf("final message = %q, want %q", got, text)
+	if got := all[0].Parts[0].Text(); got != text {
+		t.Errorf("text = %q, want %q", got, text)
 	}
 }
 

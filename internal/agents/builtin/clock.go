@@ -32,8 +32,8 @@ func clock(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	data.MediaType = anyJSON
 	emit(yield,
 		agent.Status(ec, a2a.TaskStateWorking),
-		agent.Artifact(ec, &a2a.Artifact{ID: "time", Name: "time", Description: "The time now", Parts: a2a.ContentParts{data}}),
-		agent.Status(ec, a2a.TaskStateCompleted, a2a.NewTextPart(text), data),
+		agent.Artifact(ec, &a2a.Artifact{ID: "time", Name: "time", Description: "The time now", Parts: a2a.ContentParts{data, a2a.NewTextPart(text)}}),
+		agent.Status(ec, a2a.TaskStateCompleted),
 	)
 }
 

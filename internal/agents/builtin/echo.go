@@ -42,11 +42,7 @@ func echo(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 			return
 		}
 	}
-	if raw != nil {
-		emit(yield, rawStatus(a2a.TaskStateCompleted, raw))
-		return
-	}
-	emit(yield, agent.Status(ec, a2a.TaskStateCompleted, parts...))
+	emit(yield, agent.Status(ec, a2a.TaskStateCompleted))
 }
 
 // rawParts returns the parts of the message as JSON; nil if they are plain text, or if

@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,10 +75,9 @@ func TestEchoOnAHub(t *testing.T) {
 	if len(got.Artifacts) != 1 {
 		t.Fatalf("%d artifacts, want 1", len(got.Artifacts))
 	}
-	text := strings.Join(texts(got.Artifacts[0].Parts), "")
-	output := got.Status.Message.Parts[0].Text()
-	if got.Status.State != a2a.TaskStateCompleted || text != " hello,  world\n" || output != text {
-		t.Errorf("answer = %v %q, said %q", got.Status.State, text, output)
+	text := texts(got.Artifacts[0].Parts)
+	if got.Status.State != a2a.TaskStateCompleted || !slices.Equal(text, []string{" hello,  world\n"}) || got.Status.Message != nil {
+		t.Errorf("answer = %v %q, message %v; want one text in the artifact alone", got.Status.State, text, got.Status.Message)
 	}
 }
 
@@ -137,12 +137,9 @@ func TestAgentsKeepDigits(t *testing.T) {
 	t.Run("echo", func(t *testing.T) {
 		t.Parallel()
 		_, got := send("echo", "", `{"text":"two words"},`+data+`,{"text":"end"}`)
-		want := `"parts":[{"text":"two "},{"text":"words"},` + data + `,{"text":"end"}]`
+		want := `"parts":[{"text":"two words"},` + data + `,{"text":"end"}]`
 		if !strings.Contains(got, want) {
 			t.Errorf("artifact differs from the sent parts: %s", got)
-		}
-		if want := `"parts":[{"text":"two words"},` + data + `,{"text":"end"}],"messageId"`; !strings.Contains(got, want) {
-			t.Errorf("status differs from the sent parts: %s", got)
 		}
 	})
 	t.Run("interview", func(t *testing.T) {

@@ -1,20 +1,6 @@
 package builtin
 
-import (
-	"bytes"
-
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
-	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/json/rawjson"
-)
-
-func rawStatus(state a2a.TaskState, parts [][]byte) *agent.Raw {
-	b := rawjson.AppendString([]byte(`{"statusUpdate":{"status":{"state":`), string(state))
-	b = append(b, `,"message":{"role":"ROLE_AGENT","parts":[`...)
-	b = append(b, bytes.Join(parts, []byte(","))...)
-	return &agent.Raw{JSON: append(b, `]}}}}`...)}
-}
+import "github.com/a2aproject/a2a-go/v2/a2a"
 
 // emit yields events in order until one is refused, and reports whether none was.
 func emit(yield yieldFunc, events ...a2a.Event) bool {

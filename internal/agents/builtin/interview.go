@@ -99,7 +99,7 @@ func conclude(ec *a2asrv.ExecutorContext, yield yieldFunc, t *transcript) {
 	parts := []*a2a.Part{a2a.NewTextPart(text.String()), data}
 	emit(yield,
 		agent.Artifact(ec, &a2a.Artifact{ID: "answers", Name: "answers", Description: "The questions with their answers", Parts: parts}),
-		agent.Status(ec, a2a.TaskStateCompleted, parts...),
+		agent.Status(ec, a2a.TaskStateCompleted),
 	)
 }
 

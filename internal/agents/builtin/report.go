@@ -42,7 +42,7 @@ func report(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 			ID: "chart", Name: "chart.png", Description: "A bar for each word, as high as the word is long",
 			Parts: a2a.ContentParts{picture},
 		}),
-		agent.Status(ec, a2a.TaskStateCompleted, text),
+		agent.Status(ec, a2a.TaskStateCompleted),
 	)
 }
 

@@ -35,7 +35,7 @@ func slow(ctx context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	answer := a2a.NewTextPart("worked for " + seconds(total))
 	emit(yield,
 		agent.Artifact(ec, &a2a.Artifact{ID: "result", Name: "result", Parts: a2a.ContentParts{answer}}),
-		agent.Status(ec, a2a.TaskStateCompleted, answer),
+		agent.Status(ec, a2a.TaskStateCompleted),
 	)
 }
 

@@ -31,10 +31,13 @@ func (h *hub) sendFor(p *auth.Principal) *a2a.Task {
 }
 
 func replyOf(got *a2a.Task) string {
-	if got.Status.Message == nil {
+	if got.Status.Message != nil {
+		return got.Status.Message.Parts[0].Text()
+	}
+	if len(got.Artifacts) == 0 {
 		return ""
 	}
-	return got.Status.Message.Parts[0].Text()
+	return got.Artifacts[0].Parts[0].Text()
 }
 
 // TestCallerOfProgram checks the caller's identity in the environment of a program, for any

@@ -121,7 +121,7 @@ func TestConversationOnAHub(t *testing.T) {
 		t.Fatalf("status = %+v, want the question", got)
 	}
 	done := sdk(t, h.send(asked.ID, "Oslo", false))
-	text := done.Status.Message.Parts[0].Text()
+	text := strings.TrimSuffix(done.Artifacts[len(done.Artifacts)-1].Parts[0].Text(), "\n")
 	if done.Status.State != a2a.TaskStateCompleted || !strings.HasPrefix(text, "Rain in Oslo (") || !strings.HasSuffix(text, ", attempt 1)") {
 		t.Errorf("status = %v %q, want the answer", done.Status.State, text)
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,9 +11,6 @@ import (
 )
 
 const (
-	// maxAnswer is the largest size of the output that is repeated in the message of the
-	// status. That message is a part of the task's head, which should stay small.
-	maxAnswer = 16 << 10
 	// maxHeld is the largest number of newlines at the end of a chunk that are held back, so
 	// that there is content for closing the artifact.
 	maxHeld = 8
@@ -33,9 +29,8 @@ type output struct {
 	// pending may be passed on, but is held for a moment, so that the answer of a program that
 	// ends then is one piece.
 	pending string
-	// text is the beginning of the text; cut is set if more text followed.
+	// text is the whole text, because a program that ends with ExitInput asks with it.
 	text strings.Builder
-	cut  bool
 }
 
 // push adds b and returns the text to pass on now, which may be empty: the previously pending
@@ -54,7 +49,7 @@ func (o *output) push(b []byte) string {
 	n = max(len(trimmed), n-maxHeld)
 	text := string(o.held[:n])
 	o.held = append(o.held[:0], o.held[n:]...)
-	o.keep(text)
+	o.text.WriteString(text)
 	if text == "" {
 		return ""
 	}
@@ -78,16 +73,6 @@ func (o *output) end() string {
 		return o.flush()
 	}
 	return ""
-}
-
-// keep adds text to the answer.
-func (o *output) keep(text string) {
-	room := maxAnswer - o.text.Len()
-	if len(text) > room {
-		text = text[:wholeRunes([]byte(text[:room]))]
-		o.cut = true
-	}
-	o.text.WriteString(text)
 }
 
 // chunk returns the event for another piece of text.
@@ -121,18 +106,8 @@ func (o *output) event(ec *a2asrv.ExecutorContext, part *a2a.Part) *a2a.TaskArti
 	return e
 }
 
-// answer returns the text of the status: the beginning of the output without the newlines at
-// its end. It is called after last.
-func (o *output) answer() string {
-	text := strings.TrimRight(o.text.String(), "\n")
-	switch {
-	case o.binary && text == "":
-		return fmt.Sprintf("%d bytes of application/octet-stream", len(o.held))
-	case o.cut:
-		return text + "…"
-	}
-	return text
-}
+// question returns the output without the newlines at its end. It is called after last.
+func (o *output) question() string { return strings.TrimRight(o.text.String(), "\n") }
 
 // wholeRunes returns the length of b without an incomplete rune at its end.
 func wholeRunes(b []byte) int {

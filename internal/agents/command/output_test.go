@@ -132,7 +132,7 @@ func FuzzOutput(f *testing.F) {
 		if !bytes.Equal(got, in) {
 			t.Errorf("%q came out as %q", in, got)
 		}
-		for _, text := range append(texts, last.Text(), o.answer()) {
+		for _, text := range append(texts, last.Text(), o.question()) {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 				t.Errorf("%q gave %q, which is not text", in, text)
 			}

@@ -189,9 +189,9 @@ func (r *run) conclude(ctx context.Context, yield yieldFunc, end *ending) {
 func (r *run) exited(yield yieldFunc, end *ending) {
 	switch code := end.code(); code {
 	case 0:
-		yield(status(r.ec, a2a.TaskStateCompleted, r.out.answer()), nil)
+		yield(status(r.ec, a2a.TaskStateCompleted, ""), nil)
 	case ExitInput:
-		question := cmp.Or(r.out.answer(), "The program asks for input.")
+		question := cmp.Or(r.out.question(), "The program asks for input.")
 		yield(status(r.ec, a2a.TaskStateInputRequired, question), nil)
 	default:
 		r.fail(yield, end, "ended with "+end.String())

@@ -215,7 +215,7 @@ func framesOf(name string) (func(v1 []byte) []json.RawMessage, error) {
 	if !ok {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "frames", "is no dialect such as v1.0 or v0.3")
 	}
-	convert := shape.Frames()
+	convert := shape.Frames(nil)
 	return func(v1 []byte) (all []json.RawMessage) {
 		for _, f := range convert(v1) {
 			all = append(all, f)

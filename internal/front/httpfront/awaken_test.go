@@ -78,8 +78,9 @@ func TestAwakenProfile(t *testing.T) {
 	}
 }
 
-// TestConfiguredInterfaces checks that cards list the configured bindings in their order, and
-// that the profile adds the capability of v0.3.
+// TestConfiguredInterfaces checks that cards list the configured bindings in their order, that
+// with the profile agent-card.json has no key of v0.3 but one capability, and that other cards
+// have all of them.
 func TestConfiguredInterfaces(t *testing.T) {
 	t.Parallel()
 	order := []a2a.TransportProtocol{a2a.TransportProtocolHTTPJSON, a2a.TransportProtocolJSONRPC}
@@ -93,6 +94,7 @@ func TestConfiguredInterfaces(t *testing.T) {
 			var card struct {
 				SupportedInterfaces []struct{ ProtocolBinding string }
 				Capabilities        map[string]any
+				URL, ID             *string
 			}
 			got := h.do("GET", path, "")
 			if err := json.Unmarshal([]byte(got.body), &card); err != nil {
@@ -105,8 +107,11 @@ func TestConfiguredInterfaces(t *testing.T) {
 			if s := strings.Join(names, " "); s != want {
 				t.Errorf("%s lists %s, want %s", path, s, want)
 			}
-			if history, ok := card.Capabilities["stateTransitionHistory"]; ok != cfg.Awaken || history == true {
-				t.Errorf("stateTransitionHistory = %v, there %t, want it with the profile alone", history, ok)
+			if history, ok := card.Capabilities["stateTransitionHistory"]; !ok || history == true {
+				t.Errorf("stateTransitionHistory = %v, there %t, want false", history, ok)
+			}
+			if (card.URL == nil) != cfg.Awaken || card.ID != nil {
+				t.Errorf("with the profile %t: %s has the url %v, id %v", cfg.Awaken, path, card.URL, card.ID)
 			}
 		}
 		if got := h.do("GET", "/.well-known/agent.json", ""); got.code != 200 {

@@ -195,12 +195,15 @@ var anyOrigin = []string{"*"}
 // for the caller.
 func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bool) (*cardDoc, error) {
 	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == "", bare: plainGo(r.Header)}
-	if at.kind == atLegacyCard || f.cfg.UnionCard {
+	if at.kind == atLegacyCard || !f.cfg.Awaken {
 		key.layout = card.Union
 	}
 	complete := func(o *card.Options) {
 		o.Layout, o.BareScopes, o.NoStreaming, o.History = key.layout, key.bare, f.cfg.NoStreaming, f.cfg.Awaken
 		f.reach(o, key.base, a, !key.root)
+		if len(o.Legacy) == 0 {
+			o.Layout = card.V1 // v0.3 cannot reach the agent over the configured bindings
+		}
 	}
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
 	made := cardFor(r, a)

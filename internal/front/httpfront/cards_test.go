@@ -78,14 +78,13 @@ func TestCards(t *testing.T) {
 		if got.code != 200 || got.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", tt.prefix, got.code, got.header.Get("Content-Type"))
 		}
-		if diff := cmp.Diff(tt.want, parseCard(t, got.body)); diff != "" {
+		want := tt.want
+		want.URL, want.ProtocolVersion, want.AdditionalInterfaces = tt.legacy[0].URL, "0.3.0", tt.legacy
+		if diff := cmp.Diff(want, parseCard(t, got.body)); diff != "" {
 			t.Errorf("%s: card mismatch (-want +got):\n%s", tt.prefix, diff)
 		}
-		legacy := tt.want
-		legacy.URL, legacy.ProtocolVersion, legacy.AdditionalInterfaces = tt.legacy[0].URL, "0.3.0", tt.legacy
-		got = h.do("GET", tt.prefix+"/.well-known/agent.json", "")
-		if diff := cmp.Diff(legacy, parseCard(t, got.body)); diff != "" {
-			t.Errorf("%s: agent.json mismatch (-want +got):\n%s", tt.prefix, diff)
+		if older := h.do("GET", tt.prefix+"/.well-known/agent.json", ""); older.body != got.body {
+			t.Errorf("%s: agent.json is %s, want %s", tt.prefix, older.body, got.body)
 		}
 	}
 	for _, path := range []string{"/a2a/nobody/.well-known/agent-card.json", "/v1/a2a/nobody/.well-known/agent.json", "/.well-known/other.json"} {
@@ -142,13 +141,18 @@ func TestLegacyCardLeadsToTheAgent(t *testing.T) {
 	}
 }
 
+// TestUnionCard checks that a card has the keys of both protocol versions wherever v0.3 can reach
+// the agent over a listed binding, and is otherwise one of v1.0.
 func TestUnionCard(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{UnionCard: true}, everyone()...)
-	card := h.do("GET", "/.well-known/agent-card.json", "")
-	legacy := h.do("GET", "/.well-known/agent.json", "")
-	if card.body != legacy.body || parseCard(t, card.body).URL == "" {
-		t.Errorf("agent-card.json = %s\nagent.json = %s\nwant the same union", card.body, legacy.body)
+	h := startHub(t, httpfront.Config{GRPCAddr: "h:1", Interfaces: []a2a.TransportProtocol{a2a.TransportProtocolGRPC}}, everyone()...)
+	for path, union := range map[string]bool{
+		"/.well-known/agent-card.json": true, "/a2a/ask/.well-known/agent-card.json": false, "/a2a/ask/.well-known/agent.json": false,
+	} {
+		got := h.do("GET", path, "")
+		if d := parseCard(t, got.body); (d.URL != "") != union || len(d.SupportedInterfaces) != 1 {
+			t.Errorf("%s: %s, want the keys of v0.3: %t", path, got, union)
+		}
 	}
 }
 

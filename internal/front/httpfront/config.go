@@ -43,8 +43,6 @@ type Config struct {
 	// GRPCHere states that the server of the front performs calls of gRPC, too. Cards without
 	// GRPCAddr then name the origin of their other addresses.
 	GRPCHere bool
-	// UnionCard serves the card with the keys of v0.3 also at agent-card.json.
-	UnionCard bool
 	// AllSkills lists the skills of all agents in the card of the hub, which is otherwise that
 	// of the default agent. A message that names no agent then goes to the agent with its
 	// skill.

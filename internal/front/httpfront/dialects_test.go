@@ -111,26 +111,41 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
-// TestClientIDs checks that a caller may choose the id of a new task on the surfaces whose
-// clients do so, unless the operator disables it.
+// TestClientIDs checks who may choose the id of a new task: callers over HTTP+JSON that name no
+// version or activate the extension, and all of them at a hub with Awaken's profile, whose
+// clients name a version; nobody if the operator disables it. For others the task is unknown
+// (specification §3.4.2).
 func TestClientIDs(t *testing.T) {
 	t.Parallel()
-	chosen := withTask("mine", message("hi"))
-	for no, code := range map[bool]int{false: 200, true: 404} {
-		h := startHub(t, httpfront.Config{Engine: startEngineWith(t, engine.Config{NoClientIDs: no}, everyone()...)})
-		if got := h.do("POST", "/v1/a2a/message:send", chosen); got.code != code {
-			t.Errorf("HTTP+JSON, refused %v: %s, want %d", no, got, code)
-		}
-		// Awaken's client for remote agents also names the version.
-		if got := h.do("POST", "/v1/a2a/message:send", withTask("run", message("hi")), v1); got.code != code {
-			t.Errorf("HTTP+JSON with a version, refused %v: %s, want %d", no, got, code)
-		}
-		for name, got := range map[string]*answer{
-			"v1.0":      h.do("POST", "/a2a", rpc("SendMessage", withTask("other", message("hi"))), v1),
-			"v0.3 REST": h.do("POST", "/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"other","content":[{"text":"hi"}]}}`),
+	const activated = "A2A-Extensions: " + card.ClientTaskIDs
+	rest := func(path string, headers ...string) func(*hub, string) *answer {
+		return func(h *hub, id string) *answer { return h.do("POST", path, withTask(id, message("hi")), headers...) }
+	}
+	for name, tt := range map[string]struct {
+		send      func(h *hub, id string) *answer
+		plain, as bool // accepted by a hub, and with the profile
+	}{
+		"no version":           {rest("/v1/a2a/message:send"), true, true},
+		"no version, stream":   {rest("/v1/a2a/message:stream"), true, true},
+		"version":              {rest("/v1/a2a/message:send", v1), false, true},
+		"version, stream":      {rest("/v1/a2a/message:stream", v1), false, true},
+		"version in the query": {rest("/v1/a2a/message:send?A2A-Version=1.0"), false, true},
+		"version, activated":   {rest("/v1/a2a/message:send", v1, activated), true, true},
+		"v1.0 over JSON-RPC": {func(h *hub, id string) *answer {
+			return h.do("POST", "/a2a", rpc("SendMessage", withTask(id, message("hi"))), v1, activated)
+		}, false, false},
+		"v0.3 over HTTP+JSON": {func(h *hub, id string) *answer {
+			return h.do("POST", "/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","taskId":"`+id+`","content":[{"text":"hi"}]}}`)
+		}, false, false},
+	} {
+		for at, want := range map[*hub]bool{
+			startHub(t, httpfront.Config{}, everyone()...):                                                                           tt.plain,
+			startHub(t, httpfront.Config{Awaken: true}, everyone()...):                                                               tt.as,
+			startHub(t, httpfront.Config{Awaken: true, Engine: startEngineWith(t, engine.Config{NoClientIDs: true}, everyone()...)}): false,
 		} {
-			if !strings.Contains(got.body, `"Task not found"`) {
-				t.Errorf("%s, refused %v: %s, want Task not found", name, no, got)
+			got := tt.send(at, "mine")
+			if accepted := got.code == 200 && strings.Contains(got.body, `"id":"mine"`); accepted != want || !want && !strings.Contains(got.body, "Task not found") {
+				t.Errorf("%s: %s, want accepted %t", name, got, want)
 			}
 		}
 	}

@@ -218,7 +218,7 @@ func TestPublicCardOfExtendedOne(t *testing.T) {
 			t.Errorf("off: %s = %+v", path, s)
 		}
 		s := read(on, path)
-		if !s.Capabilities.ExtendedAgentCard || s.Extended != strings.HasSuffix(path, "agent.json") {
+		if !s.Capabilities.ExtendedAgentCard || !s.Extended {
 			t.Errorf("on: %s = %+v, want it declared", path, s)
 		}
 		scheme, _ := s.SecuritySchemes["extendedCardBearer"].(map[string]any)

@@ -154,6 +154,8 @@ type exchange struct {
 	hold *membudget.Hold
 	// wrote is set once the answer has started.
 	wrote bool
+	// unread is the error because of which a stream lacks the answer of its task.
+	unread error
 	seen  observed
 	// extra is the surface that serves the path, which allows methods.
 	extra   surface.Surface

@@ -3,10 +3,12 @@ package httpfront
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
@@ -48,10 +50,16 @@ func (x *exchange) specified() bool {
 	return x.route.legacy || x.front.cfg.SpecStatuses || len(x.versions()) > 0
 }
 
-// takesIDs reports whether the caller may choose the id of a new task.
+// takesIDs reports whether the caller may choose the id of a new task. The protocol reserves
+// that to the server (specification §3.4.2), so a caller that names a version of the protocol
+// must activate the extension, unless the hub follows Awaken, whose clients name both a version
+// and an id.
 func (x *exchange) takesIDs() bool {
 	rest := x.route.kind >= atSend && x.route.kind <= atExtendedCard && !x.route.legacy
-	return rest && x.front.cfg.Engine.ClientIDs()
+	if !rest || !x.front.cfg.Engine.ClientIDs() {
+		return false
+	}
+	return x.front.cfg.Awaken || len(x.versions()) == 0 || slices.Contains(x.caller.Extensions, card.ClientTaskIDs)
 }
 
 // readREST reads the body, if there is one.

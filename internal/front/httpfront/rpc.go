@@ -113,8 +113,11 @@ func (x *exchange) agent(t *op.Target) {
 
 // surface returns the binding, on which small differences of the answers depend.
 func (x *exchange) surface() dialect.Surface {
-	if x.route.rpc {
+	switch {
+	case x.route.rpc:
 		return dialect.RPC
+	case x.front.cfg.Awaken && !x.route.legacy:
+		return dialect.Awaken
 	}
 	return dialect.REST
 }

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -73,8 +74,11 @@ func (x *exchange) events(st *engine.Stream) {
 		timeout: x.front.cfg.Limits.WriteTime,
 		timed:   x.r.ProtoMajor > 1,
 	}
-	if x.shape != dialect.V1 {
-		s.frames = x.shape.Frames()
+	switch {
+	case x.shape != dialect.V1:
+		s.frames = x.shape.Frames(x.whole(st))
+	case x.surface() == dialect.Awaken:
+		s.frames = dialect.AwakenFrames(x.whole(st))
 	}
 	x.wrote = true
 	s.begin()
@@ -83,8 +87,26 @@ func (x *exchange) events(st *engine.Stream) {
 		err = s.copy(x.r.Context(), x.following(st), x.front.cfg.Limits.KeepAlive)
 	}
 	x.streamed(s.sent)
+	if err == nil {
+		err = x.unread
+	}
 	if err != nil && !errors.Is(err, errReader) && !x.gone(err) {
 		x.failEvent(s, err)
+	}
+}
+
+// whole returns a function that returns the task of a stream without its history, for the frame
+// with the answer. If the task cannot be read, it returns nil, and the error is x.unread.
+func (x *exchange) whole(st *engine.Stream) func() []byte {
+	return func() []byte {
+		none := 0
+		a, err := st.Answer(x.r.Context(), &none)
+		if err != nil {
+			x.unread = fmt.Errorf("read the answer of task %s: %w", st.Task.ID, err)
+			return nil
+		}
+		defer a.Release()
+		return dialect.AppendTask(nil, &a.Answer, x.surface())
 	}
 }
 

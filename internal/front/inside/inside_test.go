@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/client/transport"
@@ -72,8 +73,9 @@ func start(t *testing.T, cfg engine.Config) *hub {
 func (h *hub) client(t *testing.T, direct bool) *client.Client {
 	t.Helper()
 	i := a2a.NewAgentInterface("http://127.0.0.1/v1/a2a/two", a2a.TransportProtocolHTTPJSON)
-	o := client.Options{HTTP: &http.Client{Transport: &h.http}}
+	o := client.Options{HTTP: &http.Client{Transport: &h.http}, Header: http.Header{"A2a-Extensions": {card.ClientTaskIDs}}}
 	if direct {
+		o.Header = nil
 		i.ProtocolBinding, i.Tenant = "INPROCESS", "two"
 		o.Transports = map[a2a.TransportProtocol]client.Transport{"INPROCESS": h.calls.Dial}
 	}

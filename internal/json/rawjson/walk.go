@@ -87,11 +87,16 @@ func Member(obj []byte, name string) []byte {
 // Elements returns the elements of a valid JSON array in their order, raw and without
 // surrounding white space. A value that is not an array has none.
 func Elements(arr []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) { eachElement(arr, yield) }
+	return func(yield func([]byte) bool) { eachElement(arr, enter(arr, '['), yield) }
 }
 
-func eachElement(b []byte, yield func([]byte) bool) {
-	i := enter(b, '[')
+// Items is Elements for the contents of an array, without its brackets.
+func Items(list []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { eachElement(list, skipSpace(list, 0), yield) }
+}
+
+// eachElement yields the elements of the array in b from the index i on.
+func eachElement(b []byte, i int, yield func([]byte) bool) {
 	for i < len(b) && b[i] != ']' {
 		end := skipValue(b, i)
 		if end == i || !yield(b[i:end:end]) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/backoff"
@@ -100,6 +101,7 @@ func (h *Hub) client(name string) (*client.Client, error) {
 	i := a2a.NewAgentInterface(address, a2a.TransportProtocolHTTPJSON)
 	i.ProtocolVersion = "1.0"
 	o := client.Options{HTTP: h.http(), Header: h.header(), Logger: h.Logger}
+	o.Header.Set("A2A-Extensions", card.ClientTaskIDs) // see Send
 	if h.Calls != nil {
 		i.ProtocolBinding, i.Tenant = inProcess, name
 		o.Transports = map[a2a.TransportProtocol]client.Transport{inProcess: h.Calls}
@@ -110,10 +112,11 @@ func (h *Hub) client(name string) (*client.Client, error) {
 }
 
 func (h *Hub) header() http.Header {
-	if h.Key == "" {
-		return nil
+	header := http.Header{}
+	if h.Key != "" {
+		header.Set("Authorization", "Bearer "+h.Key)
 	}
-	return http.Header{"Authorization": {"Bearer " + h.Key}}
+	return header
 }
 
 // request is a request to the hub's own API.

@@ -37,8 +37,6 @@ type MemoryOptions struct {
 	// Streaming, Push and Extended enable streams, webhooks at any address, and the extended
 	// card, which callers with the Key may read.
 	Streaming, Push, Extended bool
-	// Legacy adds v0.3 to the card.
-	Legacy bool
 	// Key is the required credential; if empty, none is required.
 	Key string
 	// Handler wraps the handler of the HTTP server, and Notify the transport of notifications.
@@ -65,7 +63,7 @@ func InMemory(tb testing.TB, o MemoryOptions) *Memory {
 	m.HTTP = &http.Transport{DialContext: m.dial, DisableKeepAlives: true}
 	e := m.engine(tb, &o)
 	front := httpfront.Config{
-		Engine: e, AllowAnonymous: true, PublicURL: MemoryURL, GRPCAddr: memoryGRPC, UnionCard: o.Legacy, NoStreaming: !o.Streaming,
+		Engine: e, AllowAnonymous: true, PublicURL: MemoryURL, GRPCAddr: memoryGRPC, NoStreaming: !o.Streaming,
 	}
 	back := grpcbind.Config{Engine: e, AllowAnonymous: true, PublicURL: MemoryURL, NoStreaming: !o.Streaming, Options: o.GRPC}
 	if o.Key != "" {

@@ -137,11 +137,11 @@ func TestPinnedSkills(t *testing.T) {
 	}
 }
 
-// TestServedCard: with union_card the hub's agent-card.json has the document's securitySchemes
+// TestServedCard: the hub's agent-card.json has the document's securitySchemes
 // and security, for readers of that version.
 func TestServedCard(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, settings{Config: "union_card: true\n"})
+	h := startHub(t, settings{})
 	key := strings.TrimSpace(h.parley("keys", "add", "--agent", "ava", "--yes-lock-me-out"))
 	card := h.call("/.well-known/agent-card.json", "")
 	scheme, _ := member(card, "securitySchemes", "apiKey").(map[string]any)

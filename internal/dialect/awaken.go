@@ -1,0 +1,23 @@
+package dialect
+
+// AwakenFrames returns a function that converts the frames of one stream for clients of Awaken,
+// which join the chunks of an artifact by blank lines: the status of a completed task gets the
+// whole answer as its message. whole returns the task as AppendTask writes it for Awaken, or nil
+// if it cannot be read.
+func AwakenFrames(whole func() []byte) func(v1 []byte) [][]byte {
+	return func(v1 []byte) [][]byte {
+		name, v := arm(v1)
+		status := member(v, "status")
+		if name != "statusUpdate" || !isText(member(status, "state"), "TASK_STATE_COMPLETED") || member(status, "message") != nil {
+			return [][]byte{v1}
+		}
+		message := member(member(whole(), "status"), "message")
+		if message == nil {
+			return [][]byte{v1}
+		}
+		answered := members{"statusUpdate": members{"status": func(dst, status []byte) []byte {
+			return append(append(appendName(append(dst, status[:len(status)-1]...), "message"), message...), '}')
+		}}.append}.append
+		return [][]byte{answered(nil, v1)}
+	}
+}
