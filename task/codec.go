@@ -20,6 +20,8 @@ const (
 	foldFormat    = 1
 	// foldOthers is foldFormat followed by unknown members.
 	foldOthers = 2
+	// foldTurns is foldOthers followed by the versions of the artifacts.
+	foldTurns = 3
 )
 
 // Flags of an encoded entry.

@@ -109,6 +109,7 @@ func (f *Fold) addArtifact(e *Entry) {
 	if !e.Append {
 		*a = artifact{id: e.ArtifactID}
 	}
+	a.version = e.Version
 	a.add(e.Body)
 }
 
@@ -187,6 +188,16 @@ func (f *Fold) EachMessage() iter.Seq[MessageEntry] {
 	}
 }
 
+// asked returns the version of the last message of the caller.
+func (f *Fold) asked() (version int64) {
+	for i := range f.messages {
+		if m := &f.messages[i]; m.caller {
+			version = m.version
+		}
+	}
+	return version
+}
+
 // Retire moves the message of the current status, if it has one, to the end of the history.
 func (f *Fold) Retire() { f.current, f.status = 0, nil }
 
@@ -254,6 +265,8 @@ func inside(arr []byte) []byte {
 // artifact is an artifact assembled from its chunks.
 type artifact struct {
 	id a2a.ArtifactID
+	// version is that of the last change.
+	version int64
 	// fields are all members except parts and metadata.
 	fields members
 	// parts are the contents of the chunks' arrays of parts; none is empty.

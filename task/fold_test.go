@@ -552,3 +552,40 @@ func TestFoldSize(t *testing.T) {
 		t.Errorf("Size = %d, and the task has %d bytes as JSON", got, want)
 	}
 }
+
+// TestAnswerOfTheLastTurn checks that the message with the answer has the artifacts since the last
+// message of the caller, also from a snapshot at any version, and all of them if there are none.
+func TestAnswerOfTheLastTurn(t *testing.T) {
+	t.Parallel()
+	part := func(id, text string) string { return `{"artifactId":"` + id + `","parts":[{"text":"` + text + `"}]}` }
+	es := []task.Entry{
+		created(hello), whole("q", part("q", "which?")), status(task.InputRequired, ""), followUp(hello),
+		whole("a", part("a", "1")), chunk("a", part("a", "2")), whole("b", part("b", "3")), status(task.Completed, ""),
+	}
+	h, built, es := buildTask(t, es...)
+	const want = `"role":"ROLE_AGENT","parts":[{"text":"12"},{"text":"3"}]}`
+	answer := task.TaskOptions{Artifacts: true, Answer: true}
+	if got := string(built.AppendTask(nil, &h, answer)); !strings.Contains(got, want) {
+		t.Errorf("task = %s, want a message with %s", got, want)
+	}
+	for at := range es {
+		f := new(task.Fold)
+		for i := range es {
+			if err := f.Add(&es[i]); err != nil {
+				t.Fatal(err)
+			}
+			if i == at {
+				var err error
+				if f, err = task.DecodeFold(f.AppendBinary(nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got := string(f.AppendTask(nil, &h, answer)); !strings.Contains(got, want) {
+			t.Errorf("with a snapshot at %d the task is %s, want a message with %s", at, got, want)
+		}
+	}
+	if got := string(built.AppendTask(nil, &h, task.TaskOptions{Artifacts: true})); strings.Contains(got, `"message"`) {
+		t.Errorf("without the option the task is %s", got)
+	}
+}

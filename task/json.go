@@ -1,6 +1,7 @@
 package task
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
@@ -148,8 +149,8 @@ type TaskOptions struct {
 	Artifacts bool
 	// EmptyHistory writes an empty array instead of omitting the history key.
 	EmptyHistory bool
-	// Answer shows the artifacts also as the message of the status of a completed task that has
-	// none, for readers of messages. It requires Artifacts.
+	// Answer shows the artifacts since the last message of the caller also as the message of the
+	// status of a completed task that has none, for readers of messages. It requires Artifacts.
 	Answer bool
 	// EmptyArtifacts writes an empty array if Artifacts is set and the task has
 	// none.
@@ -182,14 +183,19 @@ func (f *Fold) AppendTask(dst []byte, h *Head, o TaskOptions) []byte {
 	return append(dst, '}')
 }
 
-// answer returns a message with the parts of all artifacts, or nil if there are none.
+// answer returns a message with the parts of the artifacts since the last message of the caller,
+// or else of all artifacts; nil if there are none.
 func (f *Fold) answer(h *Head) []byte {
+	since := f.asked()
+	if !slices.ContainsFunc(f.artifacts, func(a artifact) bool { return a.version > since && len(a.parts) > 0 }) {
+		since = -1
+	}
 	dst := rawjson.AppendString([]byte(`{"messageId":`), string(h.ID)+"-answer")
 	dst = appendEventIDs(append(dst, `,"taskId":`...), h)
 	dst = append(dst, `,"role":"ROLE_AGENT","parts":[`...)
 	empty := len(dst)
 	for i := range f.artifacts {
-		if len(f.artifacts[i].parts) == 0 {
+		if a := &f.artifacts[i]; a.version <= since || len(a.parts) == 0 {
 			continue
 		}
 		if len(dst) > empty {

@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -14,6 +15,10 @@ func (f *Fold) AppendBinary(dst []byte) []byte {
 	format := byte(foldFormat)
 	if f.others.len() > 0 || f.status != nil {
 		format = foldOthers
+	}
+	since := f.asked()
+	if slices.ContainsFunc(f.artifacts, func(a artifact) bool { return a.version <= since && a.version != f.Version }) {
+		format = foldTurns // readers cannot infer the turns of the artifacts
 	}
 	dst = append(dst, format)
 	dst = binary.AppendUvarint(dst, uint64(f.Version))
@@ -30,8 +35,13 @@ func (f *Fold) AppendBinary(dst []byte) []byte {
 		dst = f.artifacts[i].appendBinary(dst)
 	}
 	dst = f.meta.appendBinary(dst)
-	if format == foldOthers {
+	if format >= foldOthers {
 		dst = varint.AppendBytes(f.others.appendBinary(dst), f.status)
+	}
+	if format == foldTurns {
+		for i := range f.artifacts {
+			dst = binary.AppendUvarint(dst, uint64(f.artifacts[i].version))
+		}
 	}
 	return dst
 }
@@ -59,7 +69,7 @@ func (m *members) appendBinary(dst []byte) []byte {
 func DecodeFold(b []byte) (*Fold, error) {
 	r := reader{varint.Reader{Left: b}}
 	format := r.Byte()
-	if format != foldFormat && format != foldOthers && !r.Bad {
+	if (format < foldFormat || format > foldTurns) && !r.Bad {
 		return nil, fmt.Errorf("decode fold: format %d: %w", format, ErrCorrupt)
 	}
 	f := &Fold{Version: int64(r.Uint())}
@@ -78,9 +88,15 @@ func DecodeFold(b []byte) (*Fold, error) {
 		r.artifact(f)
 	}
 	r.members(&f.meta)
-	if format == foldOthers {
+	if format >= foldOthers {
 		r.members(&f.others)
 		f.status = r.Bytes()
+	}
+	for i := range f.artifacts {
+		f.artifacts[i].version = f.Version // part of the last turn
+		if format == foldTurns {
+			f.artifacts[i].version = int64(r.Uint())
+		}
 	}
 	if err := r.done("decode fold"); err != nil {
 		return nil, err

@@ -319,11 +319,15 @@ func refused(err error) bool {
 	return !errors.Is(err, a2a.ErrInternalError) && !errors.Is(err, a2a.ErrServerError)
 }
 
-// overloaded reports whether err, of a send, is the answer of an overloaded agent: it has not
-// accepted the message, and may accept it later.
-func overloaded(err error) bool {
+// rejected reports whether err, of a send, is an answer by which the agent has not accepted the
+// message: that of an overloaded agent, or any error of the client but a timeout, also without an
+// error of the protocol. Awaken's server answers so for an agent that it does not have.
+func rejected(err error) bool {
 	var e *transport.Error
-	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
+	if !errors.As(err, &e) || e.Status == http.StatusRequestTimeout {
+		return false
+	}
+	return e.Status >= 400 && e.Status < 500 || e.Status == http.StatusServiceUnavailable
 }
 
 // taskUnknown reports whether the peer does not know the task.

@@ -136,7 +136,7 @@ func (d *dropper) wrap(next http.Handler) http.Handler {
 		switch {
 		case d.refused != "" && strings.HasSuffix(r.URL.Path, "/tasks"):
 			http.NotFound(w, r)
-		case d.refused != "" && bytes.Contains(body, []byte(`"`+d.refused+`"`)):
+		case d.refused != "" && (bytes.Contains(body, []byte(`"`+d.refused+`"`)) || bytes.Contains(body, []byte(`"tasks/list"`))):
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}`)
 		case bytes.Contains(body, []byte(`Message"`)) && bytes.Contains(body, []byte(`"message"`)):

@@ -295,7 +295,7 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 			}
 		}
 	}
-	if refused(err) || overloaded(err) {
+	if refused(err) || rejected(err) {
 		return r.refuse(err)
 	}
 	r.sendErr = err

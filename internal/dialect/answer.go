@@ -9,8 +9,8 @@ import (
 )
 
 // AppendTask appends a Task (specification §4.1.1): the result of GetTask and CancelTask. On
-// REST the history is present even if it is empty, unless the caller requested none; for Awaken
-// the status of a completed task has a message, as on its own server.
+// REST the history is present even if it is empty, unless the caller requested none. For readers of
+// messages the status of a completed task has a message.
 func AppendTask(dst []byte, a *op.Answer, s Surface) []byte {
 	o := taskOptions(a, s)
 	o.Artifacts = true
@@ -19,7 +19,7 @@ func AppendTask(dst []byte, a *op.Answer, s Surface) []byte {
 
 func taskOptions(a *op.Answer, s Surface) task.TaskOptions {
 	none := a.History != nil && *a.History == 0
-	return task.TaskOptions{History: a.History, EmptyHistory: s != RPC && !none, Answer: s == Awaken}
+	return task.TaskOptions{History: a.History, EmptyHistory: (s == REST || s == Awaken) && !none, Answer: s == Awaken || s == RockBotRPC}
 }
 
 // AppendSendResponse appends a SendMessageResponse (specification §3.2.2), which is also the

@@ -118,51 +118,18 @@ func (s Shape) AppendFrame(dst, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// rockBotFinal appends the answer of a finished task: the message of its status, or else a
-// message with its artifacts.
+// rockBotFinal appends the answer of a finished task: the message of its status, or else the name
+// of its state.
 func rockBotFinal(dst, t []byte) []byte {
 	status := member(t, "status")
 	if msg := member(status, "message"); msg != nil {
 		return promptKitMessage(dst, msg)
 	}
-	if answer := rockBotAnswer(dst, t); answer != nil {
-		return answer
-	}
-	dst = rawjson.AppendString(append(beginAnswer(dst, t), `{"text":`...), rockBotState(member(status, "state")))
-	return append(dst, "}]}"...)
-}
-
-// rockBotAnswer appends a message with the content of a task's artifacts; it returns nil if
-// there is none.
-func rockBotAnswer(dst, t []byte) []byte {
-	dst = beginAnswer(dst, t)
-	empty := len(dst)
-	if dst = appendAnswerParts(dst, t, wrapPart); len(dst) == empty {
-		return nil
-	}
-	return append(dst, "]}"...)
-}
-
-// appendAnswerParts appends the parts of a task's artifacts, each written by write.
-func appendAnswerParts(dst, t []byte, write func(dst, part []byte) []byte) []byte {
-	empty := len(dst)
-	for artifact := range rawjson.Elements(member(t, "artifacts")) {
-		for part := range rawjson.Elements(member(artifact, "parts")) {
-			if len(dst) > empty {
-				dst = append(dst, ',')
-			}
-			dst = write(dst, part)
-		}
-	}
-	return dst
-}
-
-// beginAnswer begins a message of the agent in a task, up to its parts.
-func beginAnswer(dst, t []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"messageId":`...), a2a.NewMessageID())
 	dst = append(append(dst, `,"contextId":`...), member(t, "contextId")...)
 	dst = append(append(dst, `,"taskId":`...), member(t, "id")...)
-	return append(dst, `,"role":"agent","parts":[`...)
+	dst = rawjson.AppendString(append(dst, `,"role":"agent","parts":[{"text":`...), rockBotState(member(status, "state")))
+	return append(dst, "}]}"...)
 }
 
 // rockBotState returns the name of a v1.0 state, such as "inputRequired".

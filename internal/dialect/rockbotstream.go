@@ -1,7 +1,7 @@
 package dialect
 
 // rockBotStream rewrites the frames of one stream. RockBot's streams end with the answer as a
-// message: the message of the status, or else the content of the artifacts.
+// message.
 type rockBotStream struct {
 	// whole returns the v1.0 Task; see Shape.Frames.
 	whole func() []byte
@@ -30,5 +30,8 @@ func (s *rockBotStream) answer(status []byte) []byte {
 	if s.whole == nil {
 		return nil
 	}
-	return rockBotAnswer(nil, s.whole())
+	if msg := member(member(s.whole(), "status"), "message"); msg != nil {
+		return promptKitMessage(nil, msg)
+	}
+	return nil
 }

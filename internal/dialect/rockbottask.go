@@ -173,25 +173,10 @@ func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	if v := member(v1, "artifacts"); v != nil {
 		dst = rewriteList(append(dst, `,"artifacts":`...), v, appendJobArtifact)
 	}
-	v := member(status, "message")
-	if v == nil && ended(member(status, "state")) {
-		v = jobAnswer(v1)
-	}
-	if v != nil {
+	if v := member(status, "message"); v != nil {
 		dst = appendJobAnswer(append(dst, `,"message":`...), v)
 	}
 	return append(dst, '}')
-}
-
-// jobAnswer returns a message with the content of a task's artifacts, because RockBot reads
-// messages only; nil if there is none.
-func jobAnswer(t []byte) []byte {
-	dst := []byte(`{"role":"ROLE_AGENT","parts":[`)
-	empty := len(dst)
-	if dst = appendAnswerParts(dst, t, func(dst, part []byte) []byte { return append(dst, part...) }); len(dst) == empty {
-		return nil
-	}
-	return append(dst, "]}"...)
 }
 
 // AppendJobStatus appends an AgentTaskStatusUpdate of a running job, with a v1.0 message unless

@@ -21,8 +21,10 @@ const (
 	LenientRPC
 	// REST is v1.0 HTTP+JSON below /v1/a2a. A call without a version counts as v1.0.
 	REST
-	// Awaken is REST for clients of Awaken.
+	// Awaken is REST for clients of Awaken, which read messages.
 	Awaken
+	// RockBotRPC is RPC for clients of RockBot, which read messages.
+	RockBotRPC
 )
 
 // Version checks the values of the A2A-Version header and query parameter (specification §3.6).
@@ -39,7 +41,7 @@ func Version(values []string, s Surface) error {
 		named = true
 		switch {
 		case served(v):
-		case s < REST && servedAs(v, legacy):
+		case s != REST && servedAs(v, legacy):
 			return s.unsupported("a method of version %s is called with version %q, which has none of this name", Supported, clip(v)).
 				With("requestedVersion", clip(v))
 		default:
@@ -57,7 +59,7 @@ func Version(values []string, s Surface) error {
 // Both versions of JSON-RPC share one address.
 func (s Surface) unsupported(format string, args ...any) *apierror.Error {
 	all := []string{Supported, legacy}
-	if s >= REST {
+	if s == REST {
 		all = all[:1]
 	}
 	return apierror.New(a2a.ErrVersionNotSupported, format+"; supported: %s", append(args, strings.Join(all, ", "))...).

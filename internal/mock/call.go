@@ -29,11 +29,13 @@ const (
 
 // call is one HTTP request that is being served.
 type call struct {
-	server  *Server
-	w       http.ResponseWriter
-	r       *http.Request
-	agent   *agent
-	shape   dialect.Shape
+	server *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	agent  *agent
+	shape  dialect.Shape
+	// frames converts the frames of a stream in PromptKit's dialect; nil for other answers.
+	frames  func(v1 []byte) [][]byte
 	rest    bool
 	id      []byte // of the JSON-RPC request
 	body    []byte
@@ -325,6 +327,9 @@ func (c *call) stream(a *answer, o dialect.Operation) {
 		c.w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	if c.shape == dialect.PromptKit && c.fault != WrongDialect {
+		c.frames = c.shape.Frames(nil)
+	}
 	h := c.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -357,8 +362,8 @@ func (s *Server) nothingLeft(a *answer) bool {
 }
 
 // firstFrame writes the current task. It reports whether the task has ended. In PromptKit's
-// shape the frame is a status, and a message that answers a question gets none: PromptKit's
-// server begins with working, and its clients would take the old question for a new one.
+// shape the frame is a status, and a message that answers a question gets none: its clients would
+// take the old question for a new one.
 func (c *call) firstFrame(ctx context.Context, a *answer, o dialect.Operation) bool {
 	st, _ := a.first["status"].(object)
 	word, _ := st["state"].(string)
@@ -367,14 +372,30 @@ func (c *call) firstFrame(ctx context.Context, a *answer, o dialect.Operation) b
 	case c.shape != dialect.PromptKit:
 		c.frame(ctx, object{"task": a.first}, a.from)
 	case o != dialect.SendStreamingMessage || !now.interrupted():
-		c.frame(ctx, object{"statusUpdate": object{"taskId": a.task.id, "contextId": a.task.context, "status": st}}, a.from)
+		c.frame(ctx, object{"task": object{"id": a.task.id, "contextId": a.task.context, "status": st}}, a.from)
 	}
 	return now.terminal()
 }
 
 // frame writes one event of a stream.
 func (c *call) frame(ctx context.Context, o object, number int) {
-	line := "data: " + string(c.encode(o)) + "\n\n"
+	if c.frames == nil {
+		c.event(ctx, c.encode(o), number)
+		return
+	}
+	all := c.frames(marshal(o))
+	for i, f := range all {
+		n := 0
+		if i == len(all)-1 {
+			n = number
+		}
+		c.event(ctx, dialect.AppendRPCResult(nil, c.answerID(), sorted(f)), n)
+	}
+}
+
+// event writes a server-sent event.
+func (c *call) event(ctx context.Context, data []byte, number int) {
+	line := "data: " + string(data) + "\n\n"
 	if number > 0 {
 		line = fmt.Sprintf("id: %d\n%s", number, line)
 	}

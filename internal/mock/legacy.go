@@ -107,11 +107,16 @@ func write(s dialect.Shape, o object) []byte {
 	case s == dialect.PromptKit && o["message"] != nil:
 		o, operation = messageTask(o["message"].(object)), dialect.GetTask
 	}
-	v, err := decodeJSON(s.AppendResult(nil, operation, marshal(o)))
+	return sorted(s.AppendResult(nil, operation, marshal(o)))
+}
+
+// sorted returns what a dialect wrote with the members in alphabetical order, as in v1.0.
+func sorted(body []byte) []byte {
+	v, err := decodeJSON(body)
 	if err != nil {
 		panic("mock: " + err.Error()) // a result is JSON in every dialect
 	}
-	return marshal(v) // with the members in alphabetical order, as in v1.0
+	return marshal(v)
 }
 
 // messageTask wraps a bare message in a task, as PromptKit's mock does.

@@ -156,7 +156,7 @@ type exchange struct {
 	wrote bool
 	// unread is the error because of which a stream lacks the answer of its task.
 	unread error
-	seen  observed
+	seen   observed
 	// extra is the surface that serves the path, which allows methods.
 	extra   surface.Surface
 	methods string

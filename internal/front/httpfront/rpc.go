@@ -114,6 +114,8 @@ func (x *exchange) agent(t *op.Target) {
 // surface returns the binding, on which small differences of the answers depend.
 func (x *exchange) surface() dialect.Surface {
 	switch {
+	case x.shape == dialect.RockBot:
+		return dialect.RockBotRPC
 	case x.route.rpc:
 		return dialect.RPC
 	case x.front.cfg.Awaken && !x.route.legacy:

@@ -58,7 +58,7 @@ func (x *exchange) doJob() error {
 	a.History = &none
 	buf := takeBuffer()
 	defer buf.put()
-	buf.b = dialect.AppendJobResult(buf.b, r.Message.TaskID, dialect.AppendTask(nil, &a.Answer, dialect.RPC))
+	buf.b = dialect.AppendJobResult(buf.b, r.Message.TaskID, dialect.AppendTask(nil, &a.Answer, dialect.RockBotRPC))
 	x.reply(buf.b)
 	return nil
 }

@@ -92,7 +92,7 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	defer a.Release()
 	none := 0
 	a.History = &none
-	return dialect.AppendTask(nil, &a.Answer, dialect.RPC), nil
+	return dialect.AppendTask(nil, &a.Answer, dialect.RockBotRPC), nil
 }
 
 // follow passes on the progress of an agent until the task has ended or waits, and returns the

@@ -178,7 +178,8 @@ func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !errors.Is(err, ErrUnreachable) && (e.known() || !unknownOperation(err)) {
+		sent := !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrUnsupported)
+		if sent && (e.known() || !unknownOperation(err)) {
 			return err
 		}
 		if last == nil {

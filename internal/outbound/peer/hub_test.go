@@ -153,7 +153,7 @@ func TestRunInEveryDialect(t *testing.T) {
 		for _, e := range all {
 			whole.Write(e.JSON)
 		}
-		if !strings.Contains(whole.String(), `"text":"one two"`) {
+		if s := whole.String(); !strings.Contains(s, `"text":"one two"`) && !(strings.Contains(s, `"text":"one "`) && strings.Contains(s, `"text":"two"`)) {
 			t.Errorf("Run() = %s, want the echo", &whole)
 		}
 		if w.binding == card.TaskSend {

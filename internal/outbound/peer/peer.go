@@ -33,6 +33,9 @@ type Peer struct {
 	mu        sync.Mutex // guards the fields below; never held during a call
 	endpoints []*endpoint
 	current   int // index of the endpoint that is tried first
+	// streamless is set once the peer had no route for a streamed message, and accepted it
+	// otherwise, although its card declares streaming.
+	streamless bool
 }
 
 // Dial fetches the card of the agent at rawURL with card.Fetch, and returns the peer.

@@ -72,7 +72,7 @@ func (r *relay) subscribe(ctx context.Context, at transport.Position) error {
 // stream.
 func (r *relay) send(ctx context.Context, params []byte) error {
 	op := dialect.SendStreamingMessage
-	if !r.peer.streams() {
+	if !r.peer.streams() || r.peer.isStreamless() {
 		op = dialect.SendMessage
 	}
 	a, err := r.peer.sending(op, params)
@@ -86,7 +86,24 @@ func (r *relay) send(ctx context.Context, params []byte) error {
 	if a, err = r.peer.sending(dialect.SendMessage, params); err != nil {
 		return err
 	}
-	return r.run(ctx, a)
+	if err = r.run(ctx, a); err == nil {
+		r.peer.noteStreamless()
+	}
+	return err
+}
+
+// isStreamless reports whether an earlier message has shown that the peer does not stream
+// messages, so that each further message is sent once.
+func (p *Peer) isStreamless() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.streamless
+}
+
+func (p *Peer) noteStreamless() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.streamless = true
 }
 
 // streamless reports whether err means that a peer does not stream. Nothing was accepted then.

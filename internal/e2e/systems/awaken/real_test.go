@@ -158,11 +158,11 @@ agents:
 }
 
 // TestStrictClient uses the client that behaves like Awaken's backend, according to its source,
-// at a hub with the default configuration. It proves the continuation of a waiting task, which
+// at a hub with Awaken's profile. It proves the continuation of a waiting task, which
 // Awaken itself cannot show (see README.md).
 func TestStrictClient(t *testing.T) {
 	t.Parallel()
-	h := hubtest.Start(t, hubtest.Options{})
+	h := hubtest.Start(t, hubtest.Options{Config: "profile: awaken\n"})
 	b := &backend{base: h.URL() + "/v1/a2a/echo", poll: 20 * time.Millisecond}
 	for i := range 20 {
 		id := fmt.Sprintf("run-%d", i)

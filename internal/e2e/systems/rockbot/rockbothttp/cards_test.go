@@ -37,7 +37,7 @@ type nextCard struct {
 const (
 	rockBotCard = "/.well-known/agent.json"
 	ofTheCard   = "general echo"
-	notFound    = `agent "NAME" may or may not have accepted the message: it is unknown whether it was accepted: run message: HTTP 404 Not Found`
+	notFound    = `agent "NAME" does not accept the message: run message: HTTP 404 Not Found`
 	noInterface = `agent "NAME" is not reachable: no usable interface: the card offers `
 )
 
