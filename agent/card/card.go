@@ -57,6 +57,8 @@ type Options struct {
 	PushNotifications bool
 	// ExtendedCard declares that authenticated callers can request an extended card.
 	ExtendedCard bool
+	// About describes the hub, for cards that leave it open.
+	About About
 	// Extensions are the hub's extensions. The declaration of a registered card with the same
 	// URI takes precedence.
 	Extensions []a2a.AgentExtension
@@ -75,6 +77,13 @@ type Options struct {
 	// Sign creates the signatures of the card from its v1.0 document. If nil, the card has no
 	// signatures. Package internal/secret/signature has an implementation.
 	Sign func(doc []byte) ([]a2a.AgentCardSignature, error)
+}
+
+// About is the part of a card that describes who offers an agent. Registered cards take
+// precedence, field by field.
+type About struct {
+	Provider                  *a2a.AgentProvider
+	DocumentationURL, IconURL string
 }
 
 // Defaults of required fields that a registered card leaves empty.

@@ -16,6 +16,9 @@ func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	out.Name = cmp.Or(c.Name, o.Name)
 	out.Description = cmp.Or(c.Description, out.Name)
 	out.Version = cmp.Or(c.Version, noVersion)
+	out.Provider = cmp.Or(c.Provider, o.About.Provider)
+	out.DocumentationURL = cmp.Or(c.DocumentationURL, o.About.DocumentationURL)
+	out.IconURL = cmp.Or(c.IconURL, o.About.IconURL)
 	out.SupportedInterfaces = o.Interfaces
 	out.Signatures = nil
 	out.Capabilities = a2a.AgentCapabilities{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
@@ -55,6 +56,25 @@ type Cards struct {
 	// "host:port" of grpc_listen, which the official SDKs dial, or else the URL of the hub, unless
 	// public_url is set.
 	GRPCURL string `yaml:"grpc_url"`
+	// Provider, DocumentationURL and IconURL are those of agents whose own card names none.
+	Provider         CardProvider `yaml:"provider"`
+	DocumentationURL string       `yaml:"documentation_url"`
+	IconURL          string       `yaml:"icon_url"`
+}
+
+// CardProvider is who offers the agents: both keys, or none.
+type CardProvider struct {
+	Organization string `yaml:"organization"`
+	URL          string `yaml:"url"`
+}
+
+// About returns the description of the hub for cards.
+func (c *Cards) About() card.About {
+	a := card.About{DocumentationURL: c.DocumentationURL, IconURL: c.IconURL}
+	if c.Provider != (CardProvider{}) {
+		a.Provider = &a2a.AgentProvider{Org: c.Provider.Organization, URL: c.Provider.URL}
+	}
+	return a
 }
 
 // AllSkills reports whether the card of the hub lists the skills of all agents.
@@ -90,6 +110,12 @@ func checkCards(d *yamlfile.Decoder, c *Cards) {
 	}
 	if !namesHost(c.GRPCURL) {
 		d.Problem(nil, "cards.grpc_url", "is neither host:port nor an address that begins with http:// or https://")
+	}
+	checkURL(d, "cards.documentation_url", c.DocumentationURL)
+	checkURL(d, "cards.icon_url", c.IconURL)
+	checkURL(d, "cards.provider.url", c.Provider.URL)
+	if (c.Provider.Organization == "") != (c.Provider.URL == "") {
+		d.Problem(nil, "cards.provider", "needs organization and url: a card requires both")
 	}
 	if c.RequireSignatures && !c.Verify() {
 		d.Problem(nil, "cards.require_signatures", "needs trusted_keys or trusted_key_sets: no signature could be trusted")

@@ -12,7 +12,7 @@ import (
 func TestRockBotResult(t *testing.T) {
 	t.Parallel()
 	const (
-		ended = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"x"},{"data":[1]}]}]}`
+		ended = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"x"},{"data":[1]}]}}}`
 		told  = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_FAILED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"no"}]}}}`
 		bare  = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELED"}}`
 		asks  = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}`
@@ -22,7 +22,7 @@ func TestRockBotResult(t *testing.T) {
 		operation dialect.Operation
 		in, want  string
 	}{
-		{"ended", dialect.SendMessage, `{"task":` + ended + `}`, `{"message":{"messageId":"ID","contextId":"c","taskId":"t","role":"agent","parts":[{"text":"x"},{"data":{"value":[1]},"metadata":{"data_part_compat":true}}]}}`},
+		{"ended", dialect.SendMessage, `{"task":` + ended + `}`, `{"message":{"messageId":"m","role":"agent","parts":[{"text":"x"},{"data":{"value":[1]},"metadata":{"data_part_compat":true}}]}}`},
 		{"ended with a message", dialect.SendMessage, `{"task":` + told + `}`, `{"message":{"messageId":"m","role":"agent","parts":[{"text":"no"}]}}`},
 		{"ended without a word", dialect.SendMessage, `{"task":` + bare + `}`, `{"message":{"messageId":"ID","contextId":"c","taskId":"t","role":"agent","parts":[{"text":"canceled"}]}}`},
 		{"open", dialect.SendMessage, `{"task":` + asks + `}`, `{"task":{"id":"t","contextId":"c","status":{"state":"inputRequired"}}}`},

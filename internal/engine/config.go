@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/inbox/question"
@@ -80,6 +81,8 @@ type Config struct {
 	// ShareTrees names the agents whose callers may read the tasks below their tasks
 	// (card.TaskTree). "*" names all agents. Callers without credentials may always do so.
 	ShareTrees []string
+	// About describes the hub in the cards of agents that leave it open.
+	About card.About
 	// SignCard creates the signatures of agent cards, see card.Options.Sign. If nil, cards are
 	// not signed.
 	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)

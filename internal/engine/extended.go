@@ -152,6 +152,7 @@ func (e *Engine) CardOptions(agent *Agent, by auth.Authenticator) *card.Options 
 		PushNotifications: e.Pushes(),
 		ExtendedCard:      e.cfg.Extended.On() || agent.Card.Capabilities.ExtendedAgentCard,
 		Sign:              e.cfg.SignCard,
+		About:             e.cfg.About,
 		Others:            agent.Others,
 	}
 	if e.ClientIDs() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
@@ -103,6 +104,8 @@ type Settings struct {
 	Default task.Agent
 	// NoRecording disables the recording of tasks, although a Recorder is set.
 	NoRecording bool
+	// About describes the hub in cards.
+	About card.About
 	// NoClientIDs refuses task ids that callers choose.
 	NoClientIDs bool
 	// ShareTrees names the agents whose callers may read the tasks below their tasks; see
@@ -160,7 +163,7 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 		Peers: p.Peers, Holder: p.Holder,
 		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Asserter,
 		Chooser: p.Chooser, Gate: p.Gate, Interest: p.Interest, Checks: p.checks,
-		SignCard: p.SignCard, Logger: p.Logger,
+		SignCard: p.SignCard, About: s.About, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, ShareTrees: s.ShareTrees, Bearers: s.Bearers,
 		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,
 		DrainTimeout: l.DrainTimeout, Retention: l.Retention, IdleRetention: l.IdleRetention,

@@ -20,7 +20,7 @@ func (h *Hub) settings() hub.Settings {
 		},
 		Extended: engine.ExtendedCards{Token: c.ExtendedCard.Token, Authenticated: c.ExtendedCard.Authenticated},
 		Push:     pushOptions(&c.Push), Default: task.Agent(cmp.Or(c.DefaultAgent, "default")), NoRecording: c.Memory.Off,
-		NoClientIDs: c.NoClientIDs, ShareTrees: c.ShareTrees, SpoolDir: h.dir.Join(spoolName), PublicURL: c.PublicURL, AllowedHosts: c.AllowedHosts, Bearers: h.identity.bearers, Version: parley.Version, Commit: h.commit,
+		About: c.Cards.About(), NoClientIDs: c.NoClientIDs, ShareTrees: c.ShareTrees, SpoolDir: h.dir.Join(spoolName), PublicURL: c.PublicURL, AllowedHosts: c.AllowedHosts, Bearers: h.identity.bearers, Version: parley.Version, Commit: h.commit,
 	}
 }
 
