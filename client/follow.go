@@ -27,7 +27,7 @@ const (
 // has ended, and for a task of an agent that does not stream, the task is the only event.
 //
 // A stream that breaks is resumed at that point; events without an id are repeated as part of
-// the task. After five consecutive attempts without news, over four seconds, the last error is
+// the task. If an event cannot be read, the task is read whole after the others. After five consecutive attempts without news, over four seconds, the last error is
 // yielded.
 func (c *Client) Follow(ctx context.Context, from Position) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {
@@ -89,10 +89,10 @@ func (f *follower) failed(ctx context.Context, err error, events int) error {
 	switch {
 	case errors.As(err, &cut):
 		f.at = cut.Position
-	case events > 0:
-	case errors.Is(err, peer.ErrNothingLeft):
+	case errors.Is(err, peer.ErrNothingLeft) && events == 0:
 		return nil
-	case peer.Refused(err), errors.Is(err, ErrUnsupported):
+	case errors.As(err, new(*peer.Unreadable)),
+		events == 0 && (peer.Refused(err) || errors.Is(err, ErrUnsupported)):
 		task, err := f.client.Get(ctx, &a2a.GetTaskRequest{ID: f.at.Task, Tenant: f.at.Tenant})
 		if err != nil {
 			return err

@@ -82,6 +82,9 @@ type Agent struct {
 	// Callbacks receives the webhook notifications of agents that cannot stream. If nil, the
 	// tasks of such agents are polled.
 	Callbacks *Callbacks
+	// Broke is called with the reason when a task fails because something in an answer of the
+	// agent cannot be read. If nil, only the task and the log tell it.
+	Broke func(reason string)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 

@@ -175,10 +175,7 @@ func (r *run) sendWithCallback(ctx context.Context, p *peerConnection) (done boo
 		r.unregisterCallback()
 		return r.sendWithoutCallback(ctx, p)
 	}
-	if err != nil {
-		return false, err
-	}
-	return r.passOne(ctx, &ev), nil
+	return r.passRead(ctx, &ev, err)
 }
 
 // callbackPoll is the longest time between two polls of a task whose peer sends callbacks.

@@ -126,7 +126,11 @@ func (c *cancellation) cancel(ctx context.Context, id a2a.TaskID) (*peer.Event, 
 			if refusals++; refusals == mostRefusals {
 				return nil, a2a.ErrTaskNotCancelable
 			}
-		case taskUnknown(err):
+		case unreadable(err) && ev.State.Terminal():
+			return ev, nil
+		case unreadable(err) && !asked:
+			asked = true
+		case taskUnknown(err), unreadable(err):
 			return nil, err
 		case refused(err), withoutIdentity(err):
 			c.agent.logger().Warn("remote task cannot be canceled", "agent", c.call.Agent, "task", c.ec.TaskID, "error", err)

@@ -70,13 +70,17 @@ const (
 
 // finish passes on the final status of the task, after the last event of the peer; it reports
 // whether the task has ended. A task that is completed without any answer is read once more,
-// unless the send blocked until the end.
+// unless the send blocked until the end. If it has failed without a message, the error that the
+// agent has answered is the message.
 func (r *run) finish(ctx context.Context) (done bool) {
 	if r.held == nil {
 		return false
 	}
 	if r.state == a2a.TaskStateCompleted && !r.complete && r.silent() && r.lookLate(ctx) {
 		return true
+	}
+	if r.state == a2a.TaskStateFailed && r.saidWhy() && member(member(bodyOf(r.held), "status"), "message") == nil {
+		r.held = mergedEnd(statusWithText(r.state, r.name()+" "+r.agent.hide(failedWith(r.sendErr))), r.held)
 	}
 	r.yield(&agent.Raw{JSON: r.held}, nil)
 	return true
@@ -104,5 +108,8 @@ func (r *run) lookLate(ctx context.Context) (stopped bool) {
 		return false
 	}
 	ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
+	if unreadable(err) {
+		return r.failUnread(err)
+	}
 	return err == nil && ev.State == a2a.TaskStateCompleted && r.deliver(&ev)
 }

@@ -43,6 +43,8 @@ func (r *run) follow(ctx context.Context) bool {
 			return r.fail("refuses to report on the task: " + reason(err))
 		case withoutIdentity(err):
 			return r.fail(unreachableReason(err))
+		case unreadable(err):
+			return r.failUnread(err)
 		case r.settled() && r.passRepeatedQuestion():
 			return true
 		}
@@ -55,6 +57,7 @@ func (r *run) follow(ctx context.Context) bool {
 		}
 		failures++
 		if err != nil {
+			r.recordError(err)
 			r.agent.logger().Debug("remote task cannot be followed", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
 		}
 		if !pause(ctx, r.untilSettled(r.gap(failures))) {
@@ -133,10 +136,23 @@ func (r *run) followOnce(ctx context.Context) (done bool, err error) {
 // look reads the task and passes on the result.
 func (r *run) look(ctx context.Context, p *peerConnection) (done bool, err error) {
 	ev, err := p.Get(ctx, r.h.Task, r.agent.HistoryLength)
-	if err != nil {
+	return r.passRead(ctx, &ev, err)
+}
+
+// passRead passes on what could be read of an answer. A task that is over fails if something
+// could not.
+func (r *run) passRead(ctx context.Context, ev *peer.Event, err error) (done bool, _ error) {
+	switch {
+	case err == nil:
+		return r.passOne(ctx, ev), nil
+	case ev.JSON == nil:
 		return false, err
+	case r.deliver(ev):
+		return true, nil
+	case ev.State.Terminal():
+		return r.failUnread(err), nil
 	}
-	return r.passOne(ctx, &ev), nil
+	return false, nil
 }
 
 // find determines whether the peer has accepted a message that an earlier execution, or a send
@@ -151,6 +167,8 @@ func (r *run) find(ctx context.Context) bool {
 			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.sendReason())
 		case withoutIdentity(err):
 			return r.fail(unreachableReason(err) + "; it is unknown whether it has accepted the message")
+		case unreadable(err):
+			return r.failUnread(err)
 		case err == nil, refused(err), taskUnknown(err), errors.Is(err, a2a.ErrUnsupportedOperation),
 			tries >= findTries && !peer.Passing(err):
 			return r.handleUnknownOutcome(ctx)
@@ -164,7 +182,7 @@ func (r *run) find(ctx context.Context) bool {
 // findTries is how often an agent is queried about a message if its responses are invalid.
 const findTries = 5
 
-// sendReason returns the failure of the send, as the end of a sentence.
+// sendReason returns why the outcome is unknown, as the end of a sentence.
 func (r *run) sendReason() string {
 	if r.sendErr == nil {
 		return ""
@@ -187,10 +205,21 @@ func (r *run) handleUnknownOutcome(ctx context.Context) bool {
 		return r.send(ctx)
 	case peer.Interrupted(r.state):
 		return r.repeatQuestion() // the task waits, and does not have the answer
+	case answeredError(r.sendErr):
+		return r.fail(failedWith(r.sendErr))
 	case r.h.Task != "":
 		return r.fail("may or may not have accepted the answer: it is unknown whether it was accepted" + r.sendReason())
 	}
 	return r.fail("may or may not have accepted the message: it is unknown whether it was accepted" + r.sendReason())
+}
+
+// failedWith returns the reason of a failure about which the agent has given an error: its words.
+func failedWith(err error) string {
+	var e *transport.Error
+	if errors.As(err, &e) {
+		err = e
+	}
+	return "failed: " + reason(err)
 }
 
 // findOnce searches the peer for the message: in its task, or in the tasks of its context.
@@ -278,10 +307,10 @@ func (r *run) timeout(ctx context.Context) {
 		}
 	}
 	if r.h.Theirs {
-		r.fail("gave no answer before the deadline " + r.h.deadline().UTC().Format(time.RFC3339) + " of this work")
+		r.fail("gave no answer before the deadline " + r.h.deadline().UTC().Format(time.RFC3339) + " of this work" + r.sendReason())
 		return
 	}
-	r.fail(fmt.Sprintf("gave no answer within %v", r.agent.timeout()))
+	r.fail(fmt.Sprintf("gave no answer within %v", r.agent.timeout()) + r.sendReason())
 }
 
 // cancelWithin is how long the cancellation at a deadline may take.

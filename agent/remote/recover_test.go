@@ -412,15 +412,15 @@ func refusedBy(t *testing.T, card, rpc http.HandlerFunc) string {
 	return describe(p.hub.send(newSend("hi")))
 }
 
-// TestUnknownOutcomesEnd calls agents that return invalid answers, also to queries about the
-// message.
+// TestUnknownOutcomesEnd calls an agent that answers every call with an internal error, also
+// queries about the message: the task has its words.
 func TestUnknownOutcomesEnd(t *testing.T) {
 	t.Parallel()
 	got := refusedBy(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"the model is gone"}}`)
 	})
-	want := `TASK_STATE_FAILED agent "far" may or may not have accepted the message: it is unknown whether it was accepted: run message: the model is gone`
+	want := `TASK_STATE_FAILED agent "far" failed: the model is gone`
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("the task is %s, want %s", got, want)
 	}

@@ -56,7 +56,8 @@ type run struct {
 	expired atomic.Bool
 	// onward is sent along with the message; nil outside a hub.
 	onward *agent.DelegationContext
-	// sendErr is why the result of the send is unknown, if the run has learned a reason.
+	// sendErr is why the result of the send, or the state of the task, is unknown, if the run has
+	// learned a reason.
 	sendErr error
 	// canceling is set when the peer is asked to cancel the task, until it refuses to.
 	canceling atomic.Bool
@@ -295,12 +296,33 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 			}
 		}
 	}
-	if refused(err) || rejected(err) {
+	switch {
+	case unreadable(err):
+		return r.failUnread(err)
+	case refused(err) || rejected(err):
 		return r.refuse(err)
 	}
-	r.sendErr = err
+	r.recordError(err)
 	r.agent.logger().Info("outcome of a send is unknown", "agent", r.call.Agent, "task", r.ec.TaskID, "error", err)
 	return r.find(ctx)
+}
+
+// recordError keeps why the outcome of the message is unknown. What the agent itself has said
+// about it counts more than what its connection has shown.
+func (r *run) recordError(err error) {
+	if r.sendErr == nil || answeredError(err) {
+		r.sendErr = err
+	}
+}
+
+// saidWhy reports whether sendErr has the words of the agent, or of a server in front of it.
+func (r *run) saidWhy() bool { return errors.As(r.sendErr, new(*transport.Error)) }
+
+// answeredError reports whether err is the answer of the agent itself, and not of a server in
+// front of it: an error of the protocol with its words.
+func answeredError(err error) bool {
+	var e *transport.Error
+	return errors.As(err, &e) && e.Message != "" && (e.Code != 0 || e.Reason != "")
 }
 
 // recordAccepted records that the peer has accepted a message, although it shows nothing new yet.
@@ -347,7 +369,11 @@ func (r *run) sendWithoutCallback(ctx context.Context, p *peerConnection) (done 
 // pass passes events on until they end or the run is over. It returns the last one.
 func (r *run) pass(ctx context.Context, events iter.Seq2[peer.Event, error]) (last *peer.Event, done bool, err error) {
 	for ev, err := range events {
-		if err != nil && r.held == nil {
+		switch {
+		case unreadable(err):
+			return last, r.failUnread(err), nil
+		case err != nil && r.held == nil:
+			r.recordError(err)
 			return last, false, err
 		}
 		if err == nil && r.deliver(&ev) {
@@ -457,6 +483,18 @@ func (r *run) fail(what string) bool {
 	r.agent.logger().Warn("remote task failed", "agent", r.call.Agent, "task", r.ec.TaskID, "reason", what)
 	r.yield(&agent.Raw{JSON: statusWithText(a2a.TaskStateFailed, r.name()+" "+r.agent.hide(what))}, nil)
 	return true
+}
+
+// unreadable reports whether err is about an answer of the agent that will never be readable.
+func unreadable(err error) bool { return errors.As(err, new(*peer.Unreadable)) }
+
+// failUnread ends a task of whose answer something cannot be read.
+func (r *run) failUnread(err error) bool {
+	what := "has sent an answer that cannot be read: " + reason(err)
+	if r.agent.Broke != nil {
+		r.agent.Broke(what)
+	}
+	return r.fail(what)
 }
 
 func statusWithText(state a2a.TaskState, text string) []byte {

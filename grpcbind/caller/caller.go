@@ -206,7 +206,7 @@ func (c *conn) Call(ctx context.Context, name string, params []byte) ([]byte, er
 		return nil, explain(err)
 	}
 	beside.report(ctx)
-	return protojson.Marshal(out)
+	return textOf(out)
 }
 
 // Stream makes a call that is answered with a stream.
@@ -231,8 +231,7 @@ func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2
 			if first {
 				reportHeader(ctx, s)
 			}
-			text, bad := protojson.Marshal(out)
-			if !yield(text, bad) || bad != nil {
+			if !yield(textOf(out)) {
 				return
 			}
 		}
@@ -242,6 +241,15 @@ func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2
 		}
 		reportTrailer(ctx, s)
 	}
+}
+
+// textOf returns an answer as JSON. Numbers of a Struct may be none of JSON, such as NaN.
+func textOf(out proto.Message) ([]byte, error) {
+	text, err := protojson.Marshal(out)
+	if err != nil {
+		return nil, &peer.Unreadable{Err: fmt.Errorf("%w: %w", err, a2a.ErrInvalidAgentResponse)}
+	}
+	return text, nil
 }
 
 // prepare returns the method, its request, and the context with the metadata.

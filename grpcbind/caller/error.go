@@ -19,7 +19,7 @@ var sentinels = map[codes.Code]error{
 	codes.NotFound: a2a.ErrTaskNotFound, codes.InvalidArgument: a2a.ErrInvalidParams,
 	codes.FailedPrecondition: a2a.ErrUnsupportedOperation, codes.Unimplemented: a2a.ErrMethodNotFound,
 	codes.Unauthenticated: a2a.ErrUnauthenticated, codes.PermissionDenied: a2a.ErrUnauthorized,
-	codes.Internal: a2a.ErrInternalError,
+	codes.Internal: a2a.ErrInternalError, codes.Unknown: a2a.ErrInternalError,
 }
 
 // statuses are the equivalent HTTP statuses, where callers act on them.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ type Frame struct {
 
 // ReadFrame reads an event of a stream, or the answer to a send. Unknown fields and the digits
 // of numbers are kept. Errors wrap a2a.ErrInvalidAgentResponse and name the field; an unknown
-// state is an error.
+// state is an error. Beside a *Partial the Frame holds what could be read.
 //
 // An event of a kind that the protocol does not define is passed on as an object with the event
 // under the name of its kind.
@@ -42,7 +43,7 @@ func (s Shape) ReadFrame(wire []byte) (Frame, error) {
 	if err != nil {
 		return Frame{}, blamePeer(err)
 	}
-	return f, nil
+	return f, r.partial()
 }
 
 // ReadResult reads the result of a call and returns that of v1.0. The result of a send and of a
@@ -53,7 +54,7 @@ func (s Shape) ReadResult(o Operation, wire []byte) ([]byte, error) {
 	if err != nil {
 		return nil, blamePeer(err)
 	}
-	return out, nil
+	return out, r.partial()
 }
 
 // blamePeer converts a decoder's error into an invalid response of the agent.
@@ -65,10 +66,48 @@ func blamePeer(err error) error {
 	return apierror.New(a2a.ErrInvalidAgentResponse, "%s", text)
 }
 
-// answers reads the answers of a peer that uses the given dialect.
-type answers struct{ shape Shape }
+// Partial is the error of an answer of which something could not be read. The rest is returned
+// beside it.
+type Partial struct{ Err error }
 
-func (r answers) result(o Operation, wire []byte) ([]byte, error) {
+// Error returns the first thing that could not be read.
+func (p *Partial) Error() string { return p.Err.Error() }
+
+// Unwrap returns the error about it.
+func (p *Partial) Unwrap() error { return p.Err }
+
+// answers reads the answers of a peer that uses the given dialect.
+type answers struct {
+	shape Shape
+	// lost is why something could not be read that the rest does not depend on; nil if
+	// everything was read.
+	lost error
+}
+
+// leave removes what follows the first n bytes of dst: something that could not be read.
+func (r *answers) leave(dst []byte, n int, err error) []byte {
+	if r.lost == nil {
+		r.lost = err
+	}
+	return dst[:n]
+}
+
+// under prepends field to the path of what was lost, unless it was lost before.
+func (r *answers) under(field string, before error) {
+	if before == nil && r.lost != nil {
+		r.lost = a2ajson.Under(field, r.lost)
+	}
+}
+
+// partial returns the error about what was lost, or nil.
+func (r *answers) partial() error {
+	if r.lost == nil {
+		return nil
+	}
+	return &Partial{blamePeer(r.lost)}
+}
+
+func (r *answers) result(o Operation, wire []byte) ([]byte, error) {
 	if err := a2ajson.Check(wire, 0); err != nil {
 		return nil, err
 	}
@@ -83,7 +122,7 @@ func (r answers) result(o Operation, wire []byte) ([]byte, error) {
 	case o == CreatePushConfig || o == GetPushConfig:
 		return readPushAnswer(nil, wire)
 	case o == ListPushConfigs:
-		return readPushAnswers(wire)
+		return r.pushAnswers(wire)
 	case o == DeletePushConfig:
 		return []byte("{}"), nil
 	}
@@ -91,14 +130,14 @@ func (r answers) result(o Operation, wire []byte) ([]byte, error) {
 }
 
 // wholeTask reads a task with or without a wrapper.
-func (r answers) wholeTask(wire []byte) ([]byte, error) {
+func (r *answers) wholeTask(wire []byte) ([]byte, error) {
 	if inner := member(wire, "task"); rawjson.KindOf(inner) == rawjson.Object && member(wire, "status") == nil {
 		wire = inner
 	}
 	return r.task(nil, wire)
 }
 
-func (r answers) page(wire []byte) ([]byte, error) {
+func (r *answers) page(wire []byte) ([]byte, error) {
 	if rawjson.KindOf(wire) == rawjson.Array {
 		wire = append(append([]byte(`{"tasks":`), wire...), '}')
 	}
@@ -112,15 +151,41 @@ func (r answers) page(wire []byte) ([]byte, error) {
 			continue
 		}
 		var err error
-		if out, err = readList(appendName(out, name), v, r.task); err != nil {
+		if out, err = r.list(appendName(out, name), v, r.listed); err != nil {
 			return nil, a2ajson.Under(name, err)
 		}
 	}
 	return append(out, '}'), nil
 }
 
+// listed reads a task of a list. If something in it cannot be read, the task is listed with its
+// ids and its state, and with a message that says why.
+func (r *answers) listed(dst, obj []byte) ([]byte, error) {
+	one := answers{shape: r.shape}
+	out, err := one.task(dst, obj)
+	if err == nil && one.lost == nil {
+		return out, nil
+	}
+	if err == nil {
+		err = one.lost
+	}
+	state, unstated := ReadState(member(member(obj, "status"), "state"))
+	id, named := rawjson.String(member(obj, "id"))
+	if unstated != nil || !named || id == "" {
+		return dst, err
+	}
+	dst = rawjson.AppendString(append(dst, `{"id":`...), id)
+	if context := textOf(obj, "contextId"); context != "" {
+		dst = rawjson.AppendString(append(dst, `,"contextId":`...), context)
+	}
+	dst = rawjson.AppendString(append(dst, `,"status":{"state":`...), string(state))
+	dst = rawjson.AppendString(append(dst, `,"message":{"messageId":`...), "unreadable-"+id)
+	dst = append(dst, `,"role":"ROLE_AGENT","parts":[{"text":`...)
+	return append(rawjson.AppendString(dst, "this task cannot be read: "+blamePeer(err).Error()), `}]}}}`...), nil
+}
+
 // event reads an event of a stream.
-func (r answers) event(wire []byte) (Frame, error) {
+func (r *answers) event(wire []byte) (Frame, error) {
 	if a2ajson.Check(wire, 0) == nil {
 		if name, _ := armOf(wire); name == "" {
 			if out := otherEvent(wire); out != nil {
@@ -132,7 +197,7 @@ func (r answers) event(wire []byte) (Frame, error) {
 }
 
 // frame reads a StreamResponse of any dialect.
-func (r answers) frame(wire []byte) (Frame, error) {
+func (r *answers) frame(wire []byte) (Frame, error) {
 	if err := a2ajson.Check(wire, 0); err != nil {
 		return Frame{}, err
 	}
@@ -152,6 +217,7 @@ func (r answers) frame(wire []byte) (Frame, error) {
 	if err != nil {
 		return Frame{}, a2ajson.Under(name, err)
 	}
+	r.under(name, nil)
 	if framed {
 		out = appendBeside(out, wire)
 	}
@@ -160,7 +226,7 @@ func (r answers) frame(wire []byte) (Frame, error) {
 	}, nil
 }
 
-func (r answers) reader(name string) func(dst, obj []byte) ([]byte, error) {
+func (r *answers) reader(name string) func(dst, obj []byte) ([]byte, error) {
 	switch name {
 	case "task":
 		return r.task
@@ -198,17 +264,21 @@ func armOf(wire []byte) (string, []byte) {
 	if kind, ok := rawjson.String(member(wire, "kind")); ok && kinds[kind] != "" {
 		return kinds[kind], wire
 	}
+	has := func(name string) bool {
+		v := member(wire, name)
+		return v != nil && rawjson.KindOf(v) != rawjson.Null
+	}
 	switch {
-	case member(wire, "artifact") != nil:
+	case has("artifact"):
 		return "artifactUpdate", wire
-	case member(wire, "status") != nil && (member(wire, "taskId") != nil || member(wire, "task_id") != nil):
+	case has("status") && (has("taskId") || has("task_id")):
 		return "statusUpdate", wire
-	case member(wire, "status") != nil:
+	case has("status"):
 		return "task", wire
-	case member(wire, "parts") != nil || member(wire, "content") != nil && member(wire, "role") != nil:
+	case has("parts") || has("content") && has("role"):
 		return "message", wire
 	}
-	if member(wire, "kind") != nil && member(wire, "taskId") != nil {
+	if has("kind") && has("taskId") {
 		return "", nil // an event of v0.3 of another kind, with any content
 	}
 	for name, v := range rawjson.Fields(wire) {
@@ -231,10 +301,16 @@ const (
 
 var taskAnswer = a2ajson.NewSchema("id", "contextId", "status", "artifacts", "history", "metadata", "kind")
 
-func (r answers) task(dst, obj []byte) ([]byte, error) {
+func (r *answers) task(dst, obj []byte) ([]byte, error) {
 	dst = append(dst, '{')
 	var id, status bool
 	err := taskAnswer.Each(obj, func(i int, name string, v []byte) (err error) {
+		before, n := r.lost, len(dst)
+		defer func() {
+			if r.under(name, before); err != nil && i != ansID && i != ansStatus {
+				dst, err = r.leave(dst, n, a2ajson.Under(name, err)), nil
+			}
+		}()
 		switch i {
 		case ansID:
 			id = !isText(v, "")
@@ -245,9 +321,10 @@ func (r answers) task(dst, obj []byte) ([]byte, error) {
 			status = true
 			dst, err = r.status(appendName(dst, "status"), withReply(v, member(obj, "message")))
 		case ansArtifacts:
-			dst, err = readList(appendName(dst, "artifacts"), v, r.artifact)
+			dst, err = r.list(appendName(dst, "artifacts"), v, r.artifact)
 		case ansHistory:
-			dst, err = readList(appendName(dst, "history"), v, r.message)
+			dst, err = r.list(appendName(dst, "history"), v, r.message)
+			r.lost = before // the history is no part of the answer
 		case ansMetadata:
 			dst, err = appendMetadata(dst, v)
 		case ansKind:
@@ -296,10 +373,16 @@ const (
 
 var statusAnswer = a2ajson.NewSchema("state", "message:update", "timestamp")
 
-func (r answers) status(dst, obj []byte) ([]byte, error) {
+func (r *answers) status(dst, obj []byte) ([]byte, error) {
 	dst = append(dst, '{')
 	stated := false
 	err := statusAnswer.Each(obj, func(i int, name string, v []byte) (err error) {
+		n := len(dst)
+		defer func() {
+			if err != nil && i != ansState {
+				dst, err = r.leave(dst, n, a2ajson.Under(name, err)), nil
+			}
+		}()
 		switch i {
 		case ansState:
 			var state a2a.TaskState
@@ -385,17 +468,23 @@ const (
 var eventAnswer = a2ajson.NewSchema(
 	"taskId", "contextId", "status", "artifact", "append", "lastChunk", "metadata", "kind", "final")
 
-func (r answers) statusUpdate(dst, obj []byte) ([]byte, error) { return r.update(dst, obj, "status") }
+func (r *answers) statusUpdate(dst, obj []byte) ([]byte, error) { return r.update(dst, obj, "status") }
 
-func (r answers) artifactUpdate(dst, obj []byte) ([]byte, error) {
+func (r *answers) artifactUpdate(dst, obj []byte) ([]byte, error) {
 	return r.update(dst, obj, "artifact")
 }
 
 // update appends an event with its required content.
-func (r answers) update(dst, obj []byte, content string) ([]byte, error) {
+func (r *answers) update(dst, obj []byte, content string) ([]byte, error) {
 	dst = append(dst, '{')
 	var id, whole bool
 	err := eventAnswer.Each(obj, func(i int, name string, v []byte) (err error) {
+		before, n := r.lost, len(dst)
+		defer func() {
+			if r.under(name, before); err != nil && i != ansTaskID && name != content {
+				dst, err = r.leave(dst, n, a2ajson.Under(name, err)), nil
+			}
+		}()
 		switch i {
 		case ansTaskID:
 			id = !isText(v, "")
@@ -453,18 +542,31 @@ func appendUnlessEmpty(dst []byte, name string, v []byte) ([]byte, error) {
 	return appendText(dst, name, v)
 }
 
-// readList appends a list of objects.
-func readList(dst, arr []byte, read func(dst, v []byte) ([]byte, error)) ([]byte, error) {
+// list appends a list of objects, without those that cannot be read.
+func (r *answers) list(dst, arr []byte, read func(dst, v []byte) ([]byte, error)) ([]byte, error) {
 	if rawjson.KindOf(arr) != rawjson.Array {
 		return dst, a2ajson.Invalid("must be a list")
 	}
-	return readParts(dst, arr, read)
+	dst = append(dst, '[')
+	i := 0
+	for v := range rawjson.Elements(arr) {
+		n := len(dst)
+		if dst[n-1] != '[' {
+			dst = append(dst, ',')
+		}
+		out, err := read(dst, v)
+		if dst = out; err != nil {
+			dst = r.leave(dst, n, a2ajson.Under("["+strconv.Itoa(i)+"]", err))
+		}
+		i++
+	}
+	return append(dst, ']'), nil
 }
 
 // liberal are the options of the canonicalisers for data of peers.
 var liberal = a2ajson.Options{Fill: true, EmptyParts: true, Checked: true, MaxParts: maxAnswerParts}
 
-func (r answers) message(dst, obj []byte) ([]byte, error) {
+func (r *answers) message(dst, obj []byte) ([]byte, error) {
 	v1, err := r.withParts(obj)
 	if err != nil {
 		return dst, err
@@ -473,7 +575,7 @@ func (r answers) message(dst, obj []byte) ([]byte, error) {
 	return dst, err
 }
 
-func (r answers) artifact(dst, obj []byte) ([]byte, error) {
+func (r *answers) artifact(dst, obj []byte) ([]byte, error) {
 	v1, err := r.withParts(obj)
 	if err != nil {
 		return dst, err
@@ -484,7 +586,7 @@ func (r answers) artifact(dst, obj []byte) ([]byte, error) {
 
 // withParts returns a message or an artifact with the parts of v1.0. In the proto of v0.3 the
 // parts of a message are called content.
-func (r answers) withParts(obj []byte) ([]byte, error) {
+func (r *answers) withParts(obj []byte) ([]byte, error) {
 	if rawjson.KindOf(obj) != rawjson.Object {
 		return nil, a2ajson.Invalid("must be an object")
 	}
@@ -505,7 +607,7 @@ func (r answers) withParts(obj []byte) ([]byte, error) {
 }
 
 // part appends a part of the dialect in the shape of v1.0.
-func (r answers) part(dst, part []byte) ([]byte, error) {
+func (r *answers) part(dst, part []byte) ([]byte, error) {
 	switch r.shape {
 	case V03, PromptKit, RockBot:
 		return readV03Part(dst, part)

@@ -71,15 +71,15 @@ func appendAuthAnswer(dst, v []byte) []byte {
 	return append(dst, '}')
 }
 
-// readPushAnswers returns a page of configs; v0.3 answers with a bare list.
-func readPushAnswers(wire []byte) ([]byte, error) {
+// pushAnswers returns a page of configs; v0.3 answers with a bare list.
+func (r *answers) pushAnswers(wire []byte) ([]byte, error) {
 	list := wire
 	if rawjson.KindOf(wire) == rawjson.Object {
 		if list = member(wire, "configs"); list == nil {
 			list = []byte("[]")
 		}
 	}
-	out, err := readList([]byte(`{"configs":`), list, readPushAnswer)
+	out, err := r.list([]byte(`{"configs":`), list, readPushAnswer)
 	if err != nil {
 		return nil, a2ajson.Under("configs", err)
 	}
@@ -101,7 +101,7 @@ type JobAnswer struct {
 
 // ReadJobAnswer reads the answer to POST /tasks/send: an AgentTaskResult or an AgentTaskError.
 // job is the id that the hub sent, and task is the id to give to the resulting task. Errors are
-// those of ReadFrame; the result of another job is an error, too.
+// those of ReadFrame, with a *Partial as well; the result of another job is an error, too.
 func ReadJobAnswer(job, task a2a.TaskID, wire []byte) (JobAnswer, error) {
 	if err := a2ajson.Check(wire, 0); err != nil {
 		return JobAnswer{}, blamePeer(err)
@@ -118,7 +118,7 @@ func ReadJobAnswer(job, task a2a.TaskID, wire []byte) (JobAnswer, error) {
 	if err != nil {
 		return JobAnswer{}, blamePeer(err)
 	}
-	return JobAnswer{JSON: append(out, '}')}, nil
+	return JobAnswer{JSON: append(out, '}')}, r.partial()
 }
 
 // jobTask converts an AgentTaskResult into a task.

@@ -189,6 +189,8 @@ type agent struct {
 	whole time.Time
 	// screened lists the problems found in the card.
 	screened []string
+	// broke is why the last answer of the agent could not be read; empty if it could.
+	broke string
 }
 
 // New returns a Directory. Call Open before any other method.
@@ -543,6 +545,9 @@ func (d *Directory) publish(a *agent, e *Entry) {
 		e.Problems = append(e.Problems, "it cannot be called: "+a.trouble)
 	}
 	e.Problems = append(e.Problems, a.screened...)
+	if a.broke != "" {
+		e.Problems = append(e.Problems, a.broke)
+	}
 	d.mu.Lock()
 	a.entry = e
 	d.mu.Unlock()

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -50,21 +51,27 @@ func (d *Directory) SetPresence(name task.Agent, s Presence) {
 	d.mu.Unlock()
 }
 
-// Answered records that an agent has answered a call.
-func (d *Directory) Answered(name task.Agent, at time.Time) {
+// Answered records that an agent has answered a call. A problem, such as an answer that cannot be
+// read, is one of its entry until an answer has none.
+func (d *Directory) Answered(name task.Agent, at time.Time, problem string) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	a, old := d.lookup(name)
-	if old == nil || old.Spec.Local || old.Spec.Model != nil {
+	if old == nil {
 		return
 	}
 	e := *old
-	if at.After(e.Health.SeenAt) {
-		e.Health.SeenAt = at
+	if e.Problems = slices.DeleteFunc(slices.Clone(old.Problems), func(p string) bool { return p == a.broke }); problem != "" {
+		e.Problems = append(e.Problems, problem)
 	}
-	e.Health.Session = true
+	if !old.Spec.Local && old.Spec.Model == nil {
+		if at.After(e.Health.SeenAt) {
+			e.Health.SeenAt = at
+		}
+		e.Health.Session = true
+	}
 	d.mu.Lock()
-	a.entry = &e
+	a.entry, a.broke = &e, problem
 	d.mu.Unlock()
 }
 

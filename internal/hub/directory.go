@@ -78,8 +78,20 @@ func (h *Hub) ended(o *engine.Outcome) {
 	if o.State != task.Completed {
 		return
 	}
+	h.tell(answer{agent: o.Agent})
+}
+
+// answer is what a task of an agent shows about it.
+type answer struct {
+	agent task.Agent
+	// problem is why an answer of the agent could not be read; empty if its task is completed.
+	problem string
+}
+
+// tell passes an answer to the directory.
+func (h *Hub) tell(a answer) {
 	select {
-	case h.answered <- o.Agent:
+	case h.answered <- a:
 	default: // a later one will be seen
 	}
 }
@@ -91,8 +103,8 @@ func (h *Hub) runDirectory(ctx context.Context) error {
 	wg.Go(func() {
 		for {
 			select {
-			case name := <-h.answered:
-				h.directory.Answered(name, time.Now())
+			case a := <-h.answered:
+				h.directory.Answered(a.agent, time.Now(), a.problem)
 			case <-ctx.Done():
 				return
 			}

@@ -24,7 +24,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/task"
 )
 
 // ErrAnonymous is returned for an address that other machines can reach, if callers are not
@@ -72,7 +71,7 @@ type Hub struct {
 	opened    bool                 // whether directory is open
 	events    *events.Recorder
 	samples   samples.Ring
-	answered  chan task.Agent // agents that have completed a task, for directory
+	answered  chan answer // what tasks show about their agents, for directory
 }
 
 // New creates the engine and the dispatcher of webhooks.
@@ -91,7 +90,7 @@ func New(p Parts, s Settings) (*Hub, error) {
 		c.Push = h.pusher
 	}
 	if p.Directory != nil {
-		h.answered = make(chan task.Agent, 64)
+		h.answered = make(chan answer, 64)
 	}
 	c.Interest.Ends = true
 	h.samples.Read, h.events.Appended = h.readSample, h.samples.Stored

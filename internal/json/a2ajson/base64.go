@@ -2,6 +2,7 @@ package a2ajson
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
@@ -22,16 +23,16 @@ const (
 	urlByte      = 2
 )
 
-// appendBase64 appends the JSON string v, bytes in base64, in the standard
-// alphabet and with padding. It does not decode them.
+// appendBase64 appends the JSON string v, bytes in base64, in the standard alphabet, with
+// padding and on one line. It does not decode them.
 func appendBase64(dst, v []byte) ([]byte, error) {
 	if rawjson.KindOf(v) != rawjson.Text {
 		return dst, Invalid("must be a string of base64")
 	}
 	text := v[1 : len(v)-1]
 	if bytes.IndexByte(text, '\\') >= 0 {
-		s, _ := rawjson.String(v)
-		text = []byte(s)
+		s, _ := rawjson.String(v) // base64 of MIME has line ends
+		text = []byte(strings.NewReplacer("\r", "", "\n", "").Replace(s))
 	}
 	digits := bytes.TrimRight(text, "=")
 	pad := len(text) - len(digits)

@@ -71,6 +71,16 @@ func TestMessageCanonical(t *testing.T) {
 			want: `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}`,
 		},
 		{
+			name: "rule 11: data that is null beside another content is absent",
+			in:   `{"messageId":"m","role":1,"parts":[{"data":null,"text":"","metadata":{}},{"raw":"QQ","data":null},{"text":null,"data":null}]}`,
+			want: `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"","metadata":{}},{"raw":"QQ=="},{"data":null}]}`,
+		},
+		{
+			name: "rule 4: base64 with line ends",
+			in:   `{"messageId":"m","role":1,"parts":[{"raw":"QUFB\r\nQUFB\n"},{"raw":"QUFB\u000aQQ"}]}`,
+			want: `{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"QUFBQUFB"},{"raw":"QUFBQQ=="}]}`,
+		},
+		{
 			name: "rule 15: metadata is free",
 			in:   `{"messageId":"m","role":1,"parts":[{"text":"x"}],"metadata":{"a b":[null,{"c":1e400}]}}`,
 			want: `{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{"a b":[null,{"c":1e400}]}}`,
@@ -135,7 +145,7 @@ func TestMessageRefused(t *testing.T) {
 		{"rule 7: unknown role", `{"messageId":"m","role":"ROLE_ROBOT","parts":[{"text":"x"}]}`, "role", "ROLE_USER"},
 		{"rule 7: role without meaning", `{"messageId":"m","role":0,"parts":[{"text":"x"}]}`, "role", "ROLE_USER"},
 		{"rule 8: no content", part(`{"filename":"f"}`), "parts[1]", "exactly one"},
-		{"rule 8: two contents", part(`{"text":"a","data":null}`), "parts[1]", "exactly one"},
+		{"rule 8: two contents", part(`{"text":"a","data":0}`), "parts[1]", "exactly one"},
 		{"rule 8: null", part(`null`), "parts[1]", "object"},
 		{"rule 4: base64 with a wrong digit", part(`{"raw":"ab*d"}`), "parts[1].raw", "base64"},
 		{"rule 4: base64 with a wrong length", part(`{"raw":"abcde"}`), "parts[1].raw", "length"},

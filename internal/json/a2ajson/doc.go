@@ -14,8 +14,8 @@
 //
 // Reading is liberal. A field may have its camelCase or its snake_case name, an enum its name
 // or its number, an integer may be a string, null means that a field is absent, and bytes may
-// be standard or URL-safe base64, with or without padding. Only a part's data may be null as a
-// value.
+// be standard or URL-safe base64, with or without padding and line ends. Only a part's data may
+// be null as a value, if the part has no other content.
 //
 // Writing is exact: camelCase names, enums by name, padded standard base64. Empty strings and
 // empty lists of optional fields are omitted. Unknown fields, the digits of numbers and the

@@ -66,6 +66,9 @@ func (c *canon) part(raw []byte) error {
 			c.unknown(name, v)
 			return nil
 		}
+		if i == partData && rawjson.KindOf(v) == rawjson.Null && hasContent(raw) {
+			return nil
+		}
 		if i <= partData {
 			arms++
 		}
@@ -79,6 +82,17 @@ func (c *canon) part(raw []byte) error {
 	}
 	c.out = append(c.out, '}')
 	return nil
+}
+
+// hasContent reports whether a part has another content than data. Encoders that write absent
+// members as null write data, too.
+func hasContent(part []byte) bool {
+	for name, v := range rawjson.Fields(part) {
+		if i := partSchema.Index(name); partText <= i && i < partData && rawjson.KindOf(v) != rawjson.Null {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *canon) partField(i int, v []byte) error {

@@ -14,7 +14,7 @@ import (
 
 // Send sends a message and returns the answer: a task that has ended or waits for the caller,
 // or a bare message; with returnImmediately in the configuration, the task in its current state
-// (specification §3.1.1). params are a SendMessageRequest of v1.0.
+// (specification §3.1.1). Beside an *Unreadable the event has what could be read. params are a SendMessageRequest of v1.0.
 func (p *Peer) Send(ctx context.Context, params []byte) (Event, error) {
 	ctx, cancel := bound(ctx, limit(p.opts.Deadline, DefaultDeadline))
 	defer cancel()
@@ -23,10 +23,10 @@ func (p *Peer) Send(ctx context.Context, params []byte) (Event, error) {
 		return Event{}, named(err, "send message")
 	}
 	raw, err := p.call(ctx, a)
-	if err != nil {
+	if raw == nil {
 		return Event{}, named(err, "send message")
 	}
-	return NewEvent(raw), nil
+	return NewEvent(raw), named(err, "send message")
 }
 
 // sending returns the call that sends a message. A job has the id that its caller chose.
@@ -63,7 +63,7 @@ func withJob(params []byte, job a2a.TaskID) []byte {
 }
 
 // Get returns a task (specification §3.1.3), with up to historyLength messages of its history;
-// nil means the agent's default.
+// nil means the agent's default. Beside an *Unreadable the event has what could be read.
 func (p *Peer) Get(ctx context.Context, id a2a.TaskID, historyLength *int) (Event, error) {
 	return p.task(ctx, "get task", &ask{op: dialect.GetTask, params: getParams(id, historyLength)}, id)
 }
@@ -100,14 +100,14 @@ func (p *Peer) by(ctx context.Context, name string, op dialect.Operation, params
 func (p *Peer) task(ctx context.Context, op string, a *ask, id a2a.TaskID) (Event, error) {
 	op += " " + text(a.params, "id")
 	raw, err := p.quick(ctx, a)
-	if err != nil {
+	if raw == nil {
 		return Event{}, named(err, op)
 	}
 	e := NewEvent(append(append([]byte(`{"task":`), raw...), '}'))
 	if id != "" && e.TaskID != id {
 		return Event{}, named(strange("the answer is task %s", e.TaskID), op)
 	}
-	return e, nil
+	return e, named(err, op)
 }
 
 // List returns a page of the caller's tasks: params are a ListTasksRequest of v1.0, and the

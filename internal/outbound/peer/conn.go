@@ -30,7 +30,8 @@ func (e *endpoint) callConn(ctx context.Context, s dialect.Shape, a *ask) ([]byt
 	if err != nil {
 		return nil, explain(ctx, err)
 	}
-	return s.ReadResult(a.op, raw)
+	out, err := s.ReadResult(a.op, raw)
+	return out, unreadable(err)
 }
 
 // message is the request of a call.
@@ -57,10 +58,10 @@ func (e *endpoint) singleConn(ctx context.Context, s dialect.Shape, a *ask) (*fr
 	ctx, dog := watch(ctx, limit(e.peer.opts.Idle, DefaultIdle))
 	defer dog.stop()
 	v1, err := e.callConn(ctx, s, a)
-	if err != nil {
+	if v1 == nil {
 		return nil, err
 	}
-	return single(v1), nil
+	return single(v1, err), nil
 }
 
 // openConn opens a stream over a binding that is not HTTP.
@@ -90,7 +91,7 @@ func (e *endpoint) openConn(ctx context.Context, s dialect.Shape, a *ask) (*fram
 			}
 			dog.alive()
 			f, err := s.ReadFrame(raw)
-			return f, "", err
+			return f, "", unreadable(err)
 		},
 	})
 }

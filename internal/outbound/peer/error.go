@@ -41,12 +41,34 @@ var (
 	ErrDetached = errors.New("detached from the task")
 )
 
+// Unreadable is the error of an answer or an event that has arrived whole, and in which something
+// cannot be read; another try would bring the same. What could be read is returned beside it.
+type Unreadable struct{ Err error }
+
+// Error returns what cannot be read, and where.
+func (u *Unreadable) Error() string { return u.Err.Error() }
+
+// Unwrap returns the error, which wraps a2a.ErrInvalidAgentResponse.
+func (u *Unreadable) Unwrap() error { return u.Err }
+
+// unreadable marks the error of a decoder.
+func unreadable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Unreadable{err}
+}
+
+// isUnreadable reports whether err is an *Unreadable.
+func isUnreadable(err error) bool { return errors.As(err, new(*Unreadable)) }
+
 // ErrNothingLeft means that no events follow the position, now or later.
 var ErrNothingLeft = errors.New("nothing left to stream")
 
 // wireError is the error object of both HTTP bindings.
 type wireError struct {
 	Code    json.Number     `json:"code"`
+	Status  string          `json:"status"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data"`
 	Details json.RawMessage `json:"details"`
@@ -121,6 +143,9 @@ func (w *wireError) decode(status int) *transport.Error {
 				e.Reason, e.Meta = info.Reason, info.Metadata
 			}
 		}
+	}
+	if w.Status == "INTERNAL" && e.Reason == "" {
+		e.Reason = a2a.ErrorReason(a2a.ErrInternalError)
 	}
 	e.Settle()
 	return e

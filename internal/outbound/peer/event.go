@@ -125,7 +125,7 @@ func (t *eventChecker) take(f dialect.Frame, id string) (Event, bool, error) {
 	e := NewEvent(f.JSON)
 	e.ID = id
 	if t.task != "" && e.TaskID != "" && e.TaskID != t.task {
-		return Event{}, false, strange("an event of task %s in the stream of task %s", e.TaskID, t.task)
+		return Event{}, false, unreadable(strange("an event of task %s in the stream of task %s", e.TaskID, t.task))
 	}
 	if e.Kind == Message && t.task != "" && t.state != "" {
 		if t.closed || t.state == answered {

@@ -197,7 +197,7 @@ func (e *endpoint) call(ctx context.Context, s dialect.Shape, a *ask) ([]byte, e
 		return nil, err
 	}
 	v1, err := e.answer(ctx, s, a, resp)
-	if err == nil {
+	if v1 != nil {
 		confirmed(ctx, a, resp.Header)
 	}
 	return v1, err
@@ -210,6 +210,7 @@ func (e *endpoint) answer(ctx context.Context, s dialect.Shape, a *ask, resp *ht
 	if err != nil {
 		return nil, fmt.Errorf("read answer of %s: %w", host, explain(ctx, err))
 	}
+	raw = rawjson.Mend(raw)
 	if err := e.errorIn(ctx, resp, raw); err != nil {
 		return nil, err
 	}
@@ -217,7 +218,7 @@ func (e *endpoint) answer(ctx context.Context, s dialect.Shape, a *ask, resp *ht
 		return nil, notAnAnswer(host, page)
 	}
 	if err := rawjson.Check(raw, maxDepth); err != nil {
-		return nil, strange("%s answered with %v", host, err)
+		return nil, unreadable(strange("%s answered with %v", host, err))
 	}
 	return e.result(s, a, raw)
 }
@@ -273,15 +274,16 @@ func (e *endpoint) result(s dialect.Shape, a *ask, raw []byte) ([]byte, error) {
 	if e.takesJobs() {
 		job, err := dialect.ReadJobAnswer(a.job, a.task, raw)
 		if err != nil {
-			return nil, err
+			return job.JSON, unreadable(err)
 		}
 		return job.JSON, e.ended(job.JSON)
 	}
 	inner, err := e.unwrap(raw)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
-	return s.ReadResult(a.op, inner)
+	out, err := s.ReadResult(a.op, inner)
+	return out, unreadable(err)
 }
 
 // ended returns an error if the job in the result is still in progress, because a job cannot be
@@ -347,15 +349,16 @@ func (e *endpoint) open(ctx context.Context, s dialect.Shape, a *ask) (*frames, 
 	}
 	defer dog.stop()
 	v1, err := e.answer(ctx, s, a, resp)
-	if err != nil {
+	if v1 == nil {
 		return nil, err
 	}
 	confirmed(ctx, a, resp.Header)
-	return single(v1), nil
+	return single(v1, err), nil
 }
 
-// single is a stream of one frame: the answer of an agent that does not stream.
-func single(v1 []byte) *frames {
+// single is a stream of one frame: the answer of an agent that does not stream. err is why
+// something in it could not be read.
+func single(v1 []byte, err error) *frames {
 	done := false
 	return &frames{
 		stop:  func() {},
@@ -365,7 +368,7 @@ func single(v1 []byte) *frames {
 				return dialect.Frame{}, "", io.EOF
 			}
 			done = true
-			return dialect.Frame{JSON: v1}, "", nil
+			return dialect.Frame{JSON: v1}, "", err
 		},
 	}
 }
@@ -397,10 +400,11 @@ func unread(ctx context.Context, err error) error {
 	return explain(ctx, err)
 }
 
-// frame reads one event. Invalid JSON counts as an error of the connection.
+// frame reads one event. An event has an end, so that one of a broken connection is not read.
 func (e *endpoint) frame(s dialect.Shape, data []byte) (dialect.Frame, error) {
+	data = rawjson.Mend(data)
 	if err := rawjson.Check(data, maxDepth); err != nil {
-		return dialect.Frame{}, fmt.Errorf("an event of %s: %w", e.base.Host, err)
+		return dialect.Frame{}, unreadable(strange("an event of %s: %v", e.base.Host, err))
 	}
 	if err := ErrorOf(http.StatusOK, data); err != nil {
 		var agent *transport.Error
@@ -411,15 +415,16 @@ func (e *endpoint) frame(s dialect.Shape, data []byte) (dialect.Frame, error) {
 	}
 	inner, err := e.unwrap(data)
 	if err != nil {
-		return dialect.Frame{}, err
+		return dialect.Frame{}, unreadable(err)
 	}
-	return s.ReadFrame(inner)
+	f, err := s.ReadFrame(inner)
+	return f, unreadable(err)
 }
 
 // primed reads the first frame of a stream. An empty stream counts as cut.
 func primed(f *frames) (*frames, error) {
 	first, id, err := f.next()
-	if err != nil && err != io.EOF {
+	if err != nil && err != io.EOF && !isUnreadable(err) {
 		f.stop()
 		return nil, &unopened{err}
 	}
@@ -427,7 +432,7 @@ func primed(f *frames) (*frames, error) {
 	f.next = func() (dialect.Frame, string, error) {
 		if !begun {
 			begun = true
-			return first, id, err
+			return first, id, err // an event that cannot be read is one of many
 		}
 		return next()
 	}

@@ -102,8 +102,8 @@ func TestRestIsCut(t *testing.T) {
 	}
 }
 
-// TestMalformedEventIsLogged checks that the log states why a stream was not read further,
-// before and after the end of its task.
+// TestMalformedEventIsLogged checks that the log states why an event was not read, before and
+// after the end of its task.
 func TestMalformedEventIsLogged(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -120,7 +120,7 @@ func TestMalformedEventIsLogged(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				_, log := streamed(t, &slow{frames: tt.frames, every: time.Millisecond, more: 1})
-				const record = `level=DEBUG msg="stream of an agent ends with an error" agent=far task=mine remote_task=t reason=`
+				const record = `level=WARN msg="agent has sent what cannot be read" agent=far task=mine remote_task=t reason=`
 				if _, reason, found := strings.Cut(log, record); found != (tt.reason != "") || !strings.Contains(reason, tt.reason) {
 					t.Errorf("the log is %q, want a reason with %q", log, tt.reason)
 				}

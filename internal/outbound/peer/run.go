@@ -28,6 +28,9 @@ var Pauses = []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond, 
 // Events that an agent sends after the end of its task are yielded after that end, as long as
 // the agent leaves the stream open and for a few seconds at most.
 //
+// Events that cannot be read are skipped, and the task is read whole after them. If that does not
+// bring everything either, the error is an *Unreadable.
+//
 // A Task event replaces all events before it. If ctx ends, the remote task is canceled; see
 // ErrDetached. Breaking out of the loop does not affect it.
 func (p *Peer) Run(ctx context.Context, params []byte) iter.Seq2[Event, error] {
@@ -68,6 +71,8 @@ type runner struct {
 	asking   bool   // no event since then has shown a status
 	last     []byte // the task that was yielded last, by polling
 	done     bool   // the reader broke out, or no events remain
+	left     bool   // the reader broke out
+	unread   error  // why something was not read; nil after the task was read whole
 	news     bool   // an event has arrived since news was reset
 	started  bool   // an event has arrived
 	misses   int    // consecutive failed polls
@@ -80,7 +85,15 @@ func (r *runner) drive(ctx context.Context, f func(context.Context) error) {
 	bounded, cancel := bound(ctx, limit(r.peer.opts.Deadline, DefaultDeadline))
 	defer cancel()
 	err := f(bounded)
-	if r.done || err == nil {
+	switch {
+	case r.left:
+		return
+	case (r.done || err == nil) && r.unread != nil:
+		err = r.reread(bounded)
+	case r.done:
+		return
+	}
+	if err == nil || r.left {
 		return
 	}
 	if bounded.Err() != nil {
@@ -88,6 +101,24 @@ func (r *runner) drive(ctx context.Context, f func(context.Context) error) {
 		r.abandon(bounded)
 	}
 	r.yield(Event{}, named(err, r.op()))
+}
+
+// reread reads a task whole, of whose events some could not be read.
+func (r *runner) reread(ctx context.Context) error {
+	if r.at.Task == "" || r.state == answered {
+		return r.unread
+	}
+	e, err := r.peer.Get(ctx, r.at.Task, r.peer.opts.Poll.HistoryLength)
+	if e.JSON != nil {
+		r.take(e, nil)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case isUnreadable(err):
+		return err
+	}
+	return r.unread
 }
 
 func (r *runner) op() string {
@@ -120,6 +151,8 @@ func (r *runner) begin(ctx context.Context, params []byte) error {
 	case errors.As(err, &cut) && r.at.Task != "":
 	case err != nil:
 		return err
+	case r.unread != nil && r.at.Task == "":
+		return r.unread
 	}
 	if settled(r.state) && !(r.asking && cut != nil) {
 		return nil
@@ -130,7 +163,20 @@ func (r *runner) begin(ctx context.Context, params []byte) error {
 // send sends the message and yields the events of the answer.
 func (r *runner) send(ctx context.Context, params []byte) error {
 	stream := relay{peer: r.peer, yield: r.take}
-	return stream.send(ctx, params)
+	return r.after(&stream, stream.send(ctx, params))
+}
+
+// after keeps what a stream could not read, which is no error as long as the task can be read
+// whole.
+func (r *runner) after(stream *relay, err error) error {
+	unread := stream.unread
+	if isUnreadable(err) && !errors.Is(err, transport.ErrCut) {
+		unread, err = err, nil
+	}
+	if r.unread == nil {
+		r.unread = unread
+	}
+	return err
 }
 
 // streams reports whether the peer streams according to its card, over a binding that can.
@@ -149,7 +195,7 @@ func (r *runner) take(e Event, err error) bool {
 		r.last = e.JSON
 	}
 	if !r.yield(e, nil) {
-		r.done = true
+		r.done, r.left = true, true
 		return false
 	}
 	r.at.EventID = e.ID
@@ -225,7 +271,7 @@ func (r *runner) watch(ctx context.Context) error {
 	}
 	err := r.loop(ctx, subscribeSpan, func(ctx context.Context) error {
 		stream := relay{peer: r.peer, yield: r.take}
-		return stream.subscribe(ctx, r.at)
+		return r.after(&stream, stream.subscribe(ctx, r.at))
 	})
 	if err == nil && !r.done && !over(r.state) && !Interrupted(r.state) {
 		return &transport.Cut{Position: r.at}
@@ -257,10 +303,14 @@ func (r *runner) poll(ctx context.Context) error {
 }
 
 // look reads the task once and yields it if it has changed. Temporary errors are left to the
-// next poll; the deadline bounds all of them.
+// next poll; the deadline bounds all of them. So is a task in progress that cannot be read whole.
 func (r *runner) look(ctx context.Context) error {
 	r.peer.count(ctx, trace.PollingAttempts, 1)
 	e, err := r.peer.Get(ctx, r.at.Task, r.peer.opts.Poll.HistoryLength)
+	r.unread = nil
+	if isUnreadable(err) && e.JSON != nil {
+		r.unread, err = err, nil
+	}
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -18,7 +18,8 @@ import (
 // Stream sends a message and yields the events of its task until the task has ended or waits
 // for the caller (specification §3.1.2), including events after the end. The first event is
 // normally a task or a bare message. An agent without streaming yields its answer as the only
-// event. A stream that ends early is a *transport.Cut, which Follow resumes.
+// event. A stream that ends early is a *transport.Cut, which Follow resumes. Events that cannot be
+// read are skipped; after such a one a stream does not end without an *Unreadable.
 func (p *Peer) Stream(ctx context.Context, params []byte) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := relay{peer: p, yield: yield}
@@ -51,6 +52,8 @@ type relay struct {
 	events  int
 	whole   bool // the answer is not a stream
 	stopped bool // the reader broke out
+	// unread is why something of the stream could not be read; nil if everything was read.
+	unread error
 }
 
 // Limits of the events of an agent after its task has ended, in total and between two events.
@@ -139,14 +142,14 @@ func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 	defer f.stop()
 	r.whole = f.whole || !a.op.Streaming()
 	for {
-		frame, id, err := f.next()
+		frame, id, err := r.next(ctx, f)
 		if err == nil {
-			err = r.pass(frame, id)
+			err = r.pass(ctx, frame, id)
 		}
 		switch {
 		case err == nil && !r.stopped && r.tell.state.Terminal():
 			r.passRest(ctx, f, cancel)
-			return nil
+			return r.unread
 		case r.stopped, err == nil && (frame.Final || over(r.tell.state)):
 			return r.ended(ctx)
 		case err != nil:
@@ -154,6 +157,29 @@ func (r *relay) flow(ctx context.Context, a *ask, x *observed) error {
 			return r.failed(ctx, err)
 		}
 	}
+}
+
+// next returns the next frame of which something can be read.
+func (r *relay) next(ctx context.Context, f *frames) (dialect.Frame, string, error) {
+	for {
+		frame, id, err := f.next()
+		if !isUnreadable(err) {
+			return frame, id, err
+		}
+		r.lose(ctx, err)
+		if frame.JSON != nil {
+			return frame, id, nil
+		}
+	}
+}
+
+// lose records that something of the stream could not be read.
+func (r *relay) lose(ctx context.Context, err error) {
+	if r.unread != nil {
+		return // an agent may send many
+	}
+	r.unread = err
+	r.peer.opts.log().WarnContext(ctx, "agent has sent what cannot be read", append(r.about(ctx), "reason", err)...)
 }
 
 // passRest yields the events after the end of the task, such as the artifacts of Awaken's
@@ -168,7 +194,7 @@ func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
 	defer all.Stop()
 	defer pause.Stop()
 	for taken := 0; ; taken++ {
-		frame, id, err := f.next()
+		frame, id, err := r.next(ctx, f)
 		switch {
 		case err != nil && err != io.EOF && late.Load():
 			r.cutRest(ctx, taken)
@@ -177,7 +203,7 @@ func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
 			r.cutRest(ctx, taken)
 			return
 		case err == nil:
-			err = r.pass(frame, id)
+			err = r.pass(ctx, frame, id)
 		}
 		if err != nil || r.stopped {
 			r.broke(ctx, err)
@@ -242,10 +268,14 @@ func (r *relay) unopened(ctx context.Context, err error) error {
 	return err
 }
 
-func (r *relay) pass(f dialect.Frame, id string) error {
+func (r *relay) pass(ctx context.Context, f dialect.Frame, id string) error {
 	e, ok, err := r.tell.take(f, id)
-	if err != nil || !ok {
-		return err
+	if err != nil {
+		r.lose(ctx, err)
+		return nil
+	}
+	if !ok {
+		return nil
 	}
 	r.events++
 	e.Whole = r.whole
@@ -262,10 +292,13 @@ func (r *relay) pass(f dialect.Frame, id string) error {
 
 // ended returns nil if the stream may end in this state, and a Cut otherwise.
 func (r *relay) ended(ctx context.Context) error {
-	if r.stopped || ctx.Err() == nil && settled(r.tell.state) {
+	if r.stopped {
 		return nil
 	}
-	return r.cut(nil)
+	if ctx.Err() == nil && settled(r.tell.state) {
+		return r.unread
+	}
+	return r.cut(r.unread)
 }
 
 // failed distinguishes a broken connection from an error of the agent. After the last event of
@@ -282,7 +315,7 @@ func (r *relay) failed(ctx context.Context, err error) error {
 	case r.events == 0 || !broken(err):
 		return err
 	case over(r.tell.state):
-		return nil
+		return r.unread
 	}
 	return r.cut(err)
 }
