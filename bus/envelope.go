@@ -146,6 +146,6 @@ func decode(b []byte) (*Envelope, error) {
 		return e, nil
 	}
 	*e = Envelope{}
-	err := json.Unmarshal(b, e)
+	err := rawjson.Unmarshal(b, e)
 	return e, err
 }

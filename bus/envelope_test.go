@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // anyText generates strings, including invalid UTF-8.
@@ -118,7 +119,7 @@ func sameDecoded(t interface {
 ) {
 	t.Helper()
 	want := new(Envelope)
-	wantErr := json.Unmarshal(text, want)
+	wantErr := rawjson.Unmarshal(text, want)
 	got, err := decode(text)
 	if !reflect.DeepEqual(got, want) || !sameError(err, wantErr) {
 		t.Fatalf("decode(%s) = %+v, %v\nwant %+v, %v", text, got, err, want, wantErr)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Send sends a message and waits for the answer: a task that has ended or waits for the caller,
@@ -102,11 +104,23 @@ func (c *Client) List(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.List
 	if err != nil {
 		return nil, err
 	}
-	page := new(a2a.ListTasksResponse)
-	if err := json.Unmarshal(raw, page); err != nil {
+	var page struct {
+		Tasks               []json.RawMessage
+		TotalSize, PageSize int
+		NextPageToken       string
+	}
+	if err := rawjson.Unmarshal(raw, &page); err != nil {
 		return nil, fmt.Errorf("list tasks: %w: %w", a2a.ErrInvalidAgentResponse, err)
 	}
-	return page, nil
+	out := &a2a.ListTasksResponse{
+		Tasks: make([]*a2a.Task, len(page.Tasks)), TotalSize: page.TotalSize, PageSize: page.PageSize, NextPageToken: page.NextPageToken,
+	}
+	for i, t := range page.Tasks {
+		if out.Tasks[i], err = task.DecodeTask(t); err != nil {
+			return nil, fmt.Errorf("list tasks: %w: %w", a2a.ErrInvalidAgentResponse, err)
+		}
+	}
+	return out, nil
 }
 
 // Tasks yields the tasks of req's page and of all pages after it.
@@ -147,11 +161,11 @@ func encode(req any) ([]byte, error) {
 
 // decode decodes an event into the SDK's types.
 func decode(e *peer.Event) (a2a.Event, error) {
-	var r a2a.StreamResponse
-	if err := json.Unmarshal(e.JSON, &r); err != nil {
+	event, err := task.DecodeEvent(e.JSON)
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", a2a.ErrInvalidAgentResponse, err)
 	}
-	return r.Event, nil
+	return event, nil
 }
 
 // typed decodes the events of a stream. It skips events of a kind that the protocol does not

@@ -2,7 +2,6 @@ package grpcbind
 
 import (
 	"encoding/base64"
-	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
@@ -73,7 +73,7 @@ func (r *reader) valueOf(empty protoreflect.Value, f protoreflect.FieldDescripto
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(truth(v))
 	case protoreflect.Int32Kind:
-		n, err := strconv.ParseInt(string(v), 10, 32)
+		n, err := a2ajson.ReadInt(v)
 		r.note(f, err)
 		return protoreflect.ValueOfInt32(int32(n))
 	case protoreflect.BytesKind:

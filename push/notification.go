@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/task"
 )
 
 // Kind is the kind of a notification.
@@ -57,11 +59,11 @@ func (n *Notification) Event() (a2a.Event, error) {
 	if n.Old {
 		return nil, fmt.Errorf("notification about task %s: its payload is of protocol v0.3", n.TaskID)
 	}
-	var r a2a.StreamResponse
-	if err := json.Unmarshal(n.Body, &r); err != nil {
+	event, err := task.DecodeEvent(n.Body)
+	if err != nil {
 		return nil, fmt.Errorf("notification about task %s: %w", n.TaskID, err)
 	}
-	return r.Event, nil
+	return event, nil
 }
 
 // subject holds the fields of a payload that describe its task.

@@ -63,6 +63,42 @@ func DecodeMessage(body []byte) (*a2a.Message, error) {
 	return m, nil
 }
 
+// DecodeEvent returns the event in a StreamResponse as the SDK's struct, like DecodeMessage.
+func DecodeEvent(body []byte) (a2a.Event, error) {
+	if err := rawjson.Check(body, maxDepth); err != nil {
+		return nil, fmt.Errorf("decode event: %w", err)
+	}
+	var d sdkDecoder
+	var event a2a.Event
+	for name, v := range rawjson.Fields(body) {
+		if rawjson.KindOf(v) != rawjson.Object {
+			continue
+		}
+		switch name {
+		case "task":
+			t := new(a2a.Task)
+			d.task(t, v)
+			event = t
+		case "message":
+			event = d.message(v)
+		case "statusUpdate":
+			event = d.statusUpdate(v)
+		case "artifactUpdate":
+			event = d.artifactUpdate(v)
+		default:
+			continue
+		}
+		break
+	}
+	switch {
+	case d.err != nil:
+		return nil, fmt.Errorf("decode event: %w", d.err)
+	case event == nil:
+		return nil, errors.New("decode event: no task, message, statusUpdate or artifactUpdate")
+	}
+	return event, nil
+}
+
 // sdkDecoder decodes canonical v1.0 JSON into the SDK's structs. It handles only these few
 // shapes, at a fraction of the cost of reflection. It keeps the first error.
 type sdkDecoder struct{ err error }
@@ -88,6 +124,44 @@ func (d *sdkDecoder) task(t *a2a.Task, b []byte) {
 			t.Metadata = d.object(name, v)
 		}
 	}
+}
+
+func (d *sdkDecoder) statusUpdate(b []byte) *a2a.TaskStatusUpdateEvent {
+	e := new(a2a.TaskStatusUpdateEvent)
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "taskId":
+			e.TaskID = a2a.TaskID(d.text(name, v))
+		case "contextId":
+			e.ContextID = d.text(name, v)
+		case "status":
+			d.status(&e.Status, v)
+		case "metadata":
+			e.Metadata = d.object(name, v)
+		}
+	}
+	return e
+}
+
+func (d *sdkDecoder) artifactUpdate(b []byte) *a2a.TaskArtifactUpdateEvent {
+	e := new(a2a.TaskArtifactUpdateEvent)
+	for name, v := range rawjson.Fields(b) {
+		switch name {
+		case "taskId":
+			e.TaskID = a2a.TaskID(d.text(name, v))
+		case "contextId":
+			e.ContextID = d.text(name, v)
+		case "artifact":
+			e.Artifact = d.artifact(v)
+		case "append":
+			e.Append = string(v) == "true"
+		case "lastChunk":
+			e.LastChunk = string(v) == "true"
+		case "metadata":
+			e.Metadata = d.object(name, v)
+		}
+	}
+	return e
 }
 
 func (d *sdkDecoder) status(s *a2a.TaskStatus, b []byte) {

@@ -177,7 +177,7 @@ func sizeOf(body any) int {
 }
 
 // Decode decodes text into *body, which is a body of this package. It accepts the same texts as
-// encoding/json, and returns the same errors. Raw JSON in the body may be a part of text, which
+// rawjson.Unmarshal, and returns the same errors. Raw JSON in the body may be a part of text, which
 // must not change any more.
 func Decode[T any](text json.RawMessage, body *T) error {
 	*body = *new(T)
@@ -185,5 +185,5 @@ func Decode[T any](text json.RawMessage, body *T) error {
 		return nil
 	}
 	*body = *new(T)
-	return json.Unmarshal(text, body)
+	return rawjson.Unmarshal(text, body)
 }

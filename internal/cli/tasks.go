@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/task"
 )
 
 type tasksCmd struct {
@@ -152,14 +152,14 @@ func (c *tasksGetCmd) inspect(ctx context.Context, o *OS) error {
 	if c.JSON {
 		return printJSON(o.Stdout, &info)
 	}
-	task := new(a2a.Task)
-	if err := json.Unmarshal(info.Task, task); err != nil {
+	t, err := task.DecodeTask(info.Task)
+	if err != nil {
 		return fmt.Errorf("read task %s: %w", c.ID, err)
 	}
 	if _, err := fmt.Fprintf(o.Stdout, "owner    %s\nagent    %s\n", printable(info.Owner), printable(info.Agent)); err != nil {
 		return err
 	}
-	return c.print(task, o, nil)
+	return c.print(t, o, nil)
 }
 
 func (c *oneTask) print(task *a2a.Task, o *OS, open func(*a2a.Part) (io.ReadCloser, error)) error {

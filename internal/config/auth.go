@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -193,7 +194,7 @@ func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 		name := f.Tag.Get("yaml")
 		switch {
 		case !ok:
-			d.Problem(p.At, key, "there is a key that is not known here; %s", form)
+			d.Problem(p.At, key, "%s is not known here; %s", unknownKey(p.Name), form)
 			continue
 		case seen[name]:
 			d.Problem(p.At, yamlfile.Join(key, name), "is given twice")
@@ -227,6 +228,14 @@ func (c *Config) KnownRoles(rules *policy.Policy) []string {
 		all = append(all, c.Auth.Certificates[i].Roles...)
 	}
 	return all
+}
+
+// unknownKey names a key for an error, unless it may be an API key in the place of one.
+func unknownKey(name string) string {
+	if len(name) > 24 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-") != "" {
+		return "a key, which is not shown because it may be a secret,"
+	}
+	return fmt.Sprintf("the key %q", name)
 }
 
 // checkRoles reports roles of keys that the hub does not know. A policy that cannot be read is

@@ -225,8 +225,8 @@ func nameable(s string) bool {
 }
 
 func number(s string) (int, bool) {
-	n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 31)
-	return int(n), err == nil
+	n, ok := rawjson.Int([]byte(s))
+	return int(n), ok && 0 <= n && n <= math.MaxInt32
 }
 
 func moment(s string) (time.Time, bool) {

@@ -414,17 +414,17 @@ var stateNames = map[string]a2a.TaskState{
 }
 
 // stateNumbers maps the proto's numbers to the states.
-var stateNumbers = map[string]a2a.TaskState{
-	"1": a2a.TaskStateSubmitted, "2": a2a.TaskStateWorking, "3": a2a.TaskStateCompleted, "4": a2a.TaskStateFailed,
-	"5": a2a.TaskStateCanceled, "6": a2a.TaskStateInputRequired, "7": a2a.TaskStateRejected, "8": a2a.TaskStateAuthRequired,
+var stateNumbers = map[int64]a2a.TaskState{
+	1: a2a.TaskStateSubmitted, 2: a2a.TaskStateWorking, 3: a2a.TaskStateCompleted, 4: a2a.TaskStateFailed,
+	5: a2a.TaskStateCanceled, 6: a2a.TaskStateInputRequired, 7: a2a.TaskStateRejected, 8: a2a.TaskStateAuthRequired,
 }
 
 // ReadState reads a state in the spelling of any dialect: "TASK_STATE_INPUT_REQUIRED",
 // "input-required", "input_required", "inputRequired", "InputRequired", or the number in the
 // proto. An unknown state is an error and never counts as terminal.
 func ReadState(v []byte) (a2a.TaskState, error) {
-	if state, ok := stateNumbers[string(v)]; ok {
-		return state, nil
+	if n, ok := rawjson.Int(v); ok && stateNumbers[n] != "" {
+		return stateNumbers[n], nil
 	}
 	s, ok := rawjson.String(v)
 	if !ok {

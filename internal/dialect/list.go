@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,8 +87,8 @@ func readState(v []byte) (task.State, error) {
 	if !ok {
 		s = string(v)
 	}
-	if n, err := strconv.ParseUint(s, 10, 8); err == nil {
-		if st := task.State(n); st == task.Unspecified || st.Valid() {
+	if n, isNumber := rawjson.Int([]byte(s)); isNumber {
+		if st := task.State(n); int64(st) == n && (st == task.Unspecified || st.Valid()) {
 			return st, nil
 		}
 		return 0, a2ajson.Invalid("%d is not a state", n)

@@ -213,8 +213,8 @@ func jobState(v []byte) int {
 // readJobState returns a state of a job as JSON: the v1.0 name for RockBot's number, any other
 // value unchanged.
 func readJobState(v []byte) []byte {
-	if len(v) == 1 && v[0] >= '0' && int(v[0]-'0') < len(jobStates) {
-		return rawjson.AppendString(nil, string(jobStates[v[0]-'0']))
+	if n, ok := rawjson.Int(v); ok && 0 <= n && n < int64(len(jobStates)) {
+		return rawjson.AppendString(nil, string(jobStates[n]))
 	}
 	if rawjson.KindOf(v) == rawjson.Number {
 		return rawjson.AppendString(nil, string(v)) // not a number of the protocol either

@@ -93,6 +93,50 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 	}
 }
 
+// An agent that asks for credentials keeps its run. Until that run learns of the answer, the task does
+// not show the request that was just answered, nor does it after that.
+func TestAnsweredRequestForCredentialsIsNotShownAgain(t *testing.T) {
+	t.Parallel()
+	for how, send := range map[string]func(*bench, *op.Send) *engine.Answer{
+		"returnImmediately": func(b *bench, r *op.Send) *engine.Answer { return b.send(now(r)) },
+		"stream": func(b *bench, r *op.Send) *engine.Answer {
+			s, err := b.Stream(t.Context(), alice, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			return s.First
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			learns := make(chan struct{})
+			x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				if ec.StoredTask == nil {
+					yield(status(ec, a2a.TaskStateAuthRequired, "log in"), nil)
+					<-learns
+					return
+				}
+				yield(status(ec, a2a.TaskStateCompleted, "welcome"), nil)
+			}}
+			b := start(t, engine.Config{}, x)
+			learnsOnce := sync.OnceFunc(func() { close(learns) })
+			t.Cleanup(learnsOnce)
+			id := b.send(now(text("hello"))).Head.ID
+			b.wait(id, task.AuthRequired)
+			want := shownAs{State: task.Working, History: []string{"hello", "log in", "my code"}}
+			if diff := cmp.Diff(want, asShown(t, send(b, reply(id, "my code")))); diff != "" {
+				t.Errorf("the answer to the credentials mismatch (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(want, asShown(t, b.get(id))); diff != "" {
+				t.Errorf("Get mismatch (-want +got):\n%s", diff)
+			}
+			learnsOnce()
+			b.wait(id, task.Completed)
+		})
+	}
+}
+
 // The stream of a follow-up begins with the working task, and ends with the next question.
 func TestStreamOfAFollowUpBeginsAfterTheQuestion(t *testing.T) {
 	t.Parallel()

@@ -156,7 +156,7 @@ func headAsAsked(h task.Head, f *task.Fold) task.Head {
 	case id == string(rawjson.Member(asked, "message")):
 		h.State = task.InputRequired
 	case id == string(rawjson.Member(asked, "note")):
-		version, _ := strconv.ParseInt(string(rawjson.Member(asked, "version")), 10, 64)
+		version, _ := rawjson.Int(rawjson.Member(asked, "version"))
 		if body := messageAt(f, version); body != nil {
 			h.State, h.StatusMessage = task.InputRequired, body
 		}
@@ -178,7 +178,7 @@ func turnsOf(f *task.Fold) []question.Turn {
 			turns = nil
 			continue
 		}
-		version, _ := strconv.ParseInt(string(of), 10, 64)
+		version, _ := rawjson.Int(of)
 		turns = append(turns, question.Turn{Question: task.TextOf(messageAt(f, version)), Answer: task.TextOf(m.Body)})
 	}
 	return turns

@@ -167,8 +167,8 @@ func wholeNumber(v any) int {
 	case int:
 		return v
 	case json.Number:
-		n, _ := strconv.Atoi(v.String())
-		return n
+		n, _ := rawjson.Int([]byte(v))
+		return int(min(max(n, 0), questionsMost+1))
 	case string:
 		n, _ := strconv.Atoi(v)
 		return n

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/hosts"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 var (
@@ -87,10 +88,21 @@ func decodeUpTo(r *http.Request, v any, most int) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
 	}
+	err = decode(body, v)
+	if rawjson.WantsInt(err) {
+		err = decode(rawjson.AppendInts(nil, body), v)
+	}
+	if err != nil {
+		return badBody(err)
+	}
+	return nil
+}
+
+func decode(body []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return badBody(err)
+		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return apierror.New(a2a.ErrParseError, "the body has data after its end")
@@ -101,7 +113,10 @@ func decodeUpTo(r *http.Request, v any, most int) error {
 // badBody describes the error of a body, without repeating the body.
 func badBody(err error) error {
 	var kind *json.UnmarshalTypeError
+	var known *apierror.Error
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &kind) && kind.Field == "":
 		return apierror.New(a2a.ErrInvalidParams, "the body must be an object, not %s", kind.Value)
 	case errors.As(err, &kind):

@@ -190,8 +190,7 @@ func (s *eventWriter) part(ev *exchange.Event) {
 func (s *eventWriter) cost(raw []byte) {
 	usage := rawjson.Member(raw, "usage")
 	for i, name := range []string{"input_tokens", "output_tokens"} {
-		var n int64
-		if json.Unmarshal(rawjson.Member(usage, name), &n) == nil && n > 0 {
+		if n, ok := rawjson.Int(rawjson.Member(usage, name)); ok && n > 0 {
 			s.usage[i] += n
 		}
 	}

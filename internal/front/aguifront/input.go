@@ -85,7 +85,7 @@ func (in *input) member(name string, v []byte) error {
 }
 
 func into(field string, v []byte, to any, want string) error {
-	if json.Unmarshal(v, to) != nil {
+	if rawjson.Unmarshal(v, to) != nil {
 		return invalid(field, "must be %s", want)
 	}
 	return nil

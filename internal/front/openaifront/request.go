@@ -101,7 +101,7 @@ func into(name string, v []byte, to any, want string) error {
 	if at := rawjson.Repeated(v); at != "" {
 		return invalid(name+"."+at, "is there twice")
 	}
-	if json.Unmarshal(v, to) != nil {
+	if rawjson.Unmarshal(v, to) != nil {
 		return invalid(name, "must be %s", want)
 	}
 	return nil

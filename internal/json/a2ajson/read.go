@@ -3,7 +3,6 @@ package a2ajson
 import (
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -63,21 +62,11 @@ func ReadInt(v []byte) (int, error) {
 // ParseInt reads an integer of 32 bits from text: digits, or a number such as 1e2
 // that has no fraction.
 func ParseInt(s string) (int, error) {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err == nil {
-		return int(n), nil
+	n, ok := rawjson.Int([]byte(s))
+	if !ok || n < math.MinInt32 || n > math.MaxInt32 {
+		return 0, Invalid("must be an integer of 32 bits")
 	}
-	if f, err := strconv.ParseFloat(s, 64); err == nil && plainNumber(s) && f == math.Trunc(f) &&
-		math.MinInt32 <= f && f <= math.MaxInt32 {
-		return int(f), nil
-	}
-	return 0, Invalid("must be an integer of 32 bits")
-}
-
-// plainNumber refuses notations that only Go accepts: hexadecimal digits, underscores,
-// infinities.
-func plainNumber(s string) bool {
-	return strings.Trim(s, "0123456789+-.eE") == ""
+	return int(n), nil
 }
 
 // ReadObject returns a copy of an object on one line.
@@ -134,10 +123,13 @@ func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 // v0.3 and other dialects.
 func ReadRole(v []byte) (a2a.MessageRole, error) {
 	switch string(v) {
-	case `"ROLE_USER"`, "1":
+	case `"ROLE_USER"`:
 		return a2a.MessageRoleUser, nil
-	case `"ROLE_AGENT"`, "2":
+	case `"ROLE_AGENT"`:
 		return a2a.MessageRoleAgent, nil
+	}
+	if n, ok := rawjson.Int(v); ok && 1 <= n && n <= 2 {
+		return [...]a2a.MessageRole{a2a.MessageRoleUser, a2a.MessageRoleAgent}[n-1], nil
 	}
 	switch s, _ := rawjson.String(v); s {
 	case "user", string(a2a.MessageRoleUser):

@@ -44,6 +44,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/llm"
@@ -264,7 +265,7 @@ type choiceDelta struct {
 func deltaOf(data []byte) (*llm.Delta, error) {
 	var c chunk
 	var wrongType *json.UnmarshalTypeError
-	if err := json.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
+	if err := rawjson.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
 		return nil, &llm.ProviderError{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {

@@ -129,7 +129,7 @@ func explanation(status int, body []byte) string {
 
 func (w *wireError) decode(status int) *transport.Error {
 	e := &transport.Error{Message: w.Message, Status: status}
-	if code, err := w.Code.Int64(); err == nil && code < 0 {
+	if code, ok := rawjson.Int([]byte(w.Code)); ok && code < 0 {
 		e.Code = int(code)
 	}
 	for _, list := range []json.RawMessage{w.Data, w.Details} {

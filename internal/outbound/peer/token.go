@@ -14,6 +14,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
@@ -120,7 +121,7 @@ func (t *tokens) fetch(ctx context.Context) (string, time.Duration, error) {
 		return "", 0, fmt.Errorf("HTTP %d: %s", resp.StatusCode, cmp.Or(answer.Error, "no access_token"))
 	}
 	life := tokenLife
-	if n, err := answer.Expires.Int64(); err == nil && n > 0 {
+	if n, ok := rawjson.Int([]byte(answer.Expires)); ok && n > 0 {
 		life = time.Duration(min(n, 1<<31)) * time.Second
 	}
 	return answer.Token, max(life-tokenMargin, life/2), nil

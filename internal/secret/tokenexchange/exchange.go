@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
@@ -259,7 +260,7 @@ func readAnswer(resp *http.Response) (string, time.Duration, error) {
 		return "", 0, errors.New("its answer has no issued_token_type for a token that can be sent")
 	}
 	life := usualLife
-	if n, err := a.Expires.Int64(); err == nil && n > 0 {
+	if n, ok := rawjson.Int([]byte(a.Expires)); ok && n > 0 {
 		life = time.Duration(min(n, int64(maxLife/time.Second))) * time.Second
 	}
 	return a.Token, life, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Library reads the resources of a hub's caller.
@@ -114,8 +115,8 @@ func (l *Library) Read(ctx context.Context, uri string) ([]*a2a.Part, error) {
 		}
 		return []*a2a.Part{textPart(string(body), mediaJSON)}, nil
 	}
-	var t a2a.Task
-	if err := json.Unmarshal(body, &t); err != nil {
+	t, err := task.DecodeTask(body)
+	if err != nil {
 		return nil, fmt.Errorf("read task %s: %w", at.task, err)
 	}
 	for _, a := range t.Artifacts {
@@ -195,7 +196,12 @@ func (l *Library) tasks(ctx context.Context) ([]mcpserver.Resource, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found a2a.ListTasksResponse
+	var found struct {
+		Tasks []struct {
+			ID     a2a.TaskID
+			Status struct{ State a2a.TaskState }
+		}
+	}
 	if err := json.Unmarshal(body, &found); err != nil {
 		return nil, fmt.Errorf("list tasks: %w", err)
 	}
