@@ -33,7 +33,9 @@ func Complete(c *a2a.AgentCard, o *Options) *a2a.AgentCard {
 	for _, s := range c.Skills {
 		s.Name = cmp.Or(s.Name, s.ID)
 		s.Description = cmp.Or(s.Description, s.Name)
-		s.Tags = append([]string{}, s.Tags...)
+		if s.Tags = slices.Clone(s.Tags); len(s.Tags) == 0 {
+			s.Tags = []string{cmp.Or(s.ID, s.Name)} // at least one is required (specification §4.4.5)
+		}
 		out.Skills = append(out.Skills, s)
 	}
 	return &out

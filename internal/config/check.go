@@ -130,6 +130,16 @@ func checkURL(d *yamlfile.Decoder, key, text string) {
 	}
 }
 
+// checkAgentURL is checkURL for the address of an agent or of its card, which may have a query.
+func checkAgentURL(d *yamlfile.Decoder, key, text string) {
+	base, query, _ := strings.Cut(text, "?")
+	if strings.Contains(query, "#") {
+		d.Problem(nil, key, "the URL must have no fragment")
+		return
+	}
+	checkURL(d, key, base)
+}
+
 func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	switch {
 	case a.Name == "":

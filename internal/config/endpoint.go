@@ -259,7 +259,7 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 		}
 		return
 	}
-	checkURL(d, key+".url", a.URL)
+	checkAgentURL(d, key+".url", a.URL)
 	if a.URL == "" {
 		checkEndpoint(d, key+".endpoint", a)
 	}
@@ -337,7 +337,7 @@ func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
 	if e.BaseURL == "" {
 		d.Problem(nil, key+".base_url", "is missing")
 	}
-	checkURL(d, key+".base_url", e.BaseURL)
+	checkAgentURL(d, key+".base_url", e.BaseURL)
 	if e.TimeoutMS < 0 {
 		d.Problem(nil, key+".timeout_ms", "is negative")
 	}

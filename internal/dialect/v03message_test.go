@@ -69,7 +69,7 @@ func TestLegacyMessageErrors(t *testing.T) {
 		{dialect.DeletePushConfig, `{"name":"tasks/t/pushNotificationConfigs/"}`, config},
 		{dialect.ListPushConfigs, `{"name":"tasks/t"}`, "parent: must be like tasks/{id}"},
 		{dialect.CreatePushConfig, `{"parent":"t"}`, "parent: must be like tasks/{id}"},
-		{dialect.SendMessage, `{"message":{},"configuration":{"blocking":1}}`, "configuration.blocking: must be true or false"},
+		{dialect.SendMessage, `{"message":{"role":1},"configuration":{"blocking":1}}`, "configuration.blocking: must be true or false"},
 	} {
 		_, err := filler.LegacyMessage(tt.o, []byte(tt.in))
 		if err == nil || dialect.V03Proto.Blame(tt.o, err).Error() != tt.want {

@@ -133,9 +133,9 @@ func readV03Message(dst, msg []byte) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// identified refuses a message that has a kind and no id: v0.3 requires both (§6.4). A message
-// without a kind whose parts have kinds is accepted, because messages of protoWorkstacean have
-// no id.
+// identified refuses a message that has no role, or has a kind and no id: v0.3 requires both
+// (§6.4). A message without a kind whose parts have kinds needs no id, because messages of
+// protoWorkstacean have none.
 func identified(s *a2ajson.Schema, msg []byte) error {
 	var has [legacyMessageID + 1]bool
 	for name, v := range rawjson.Fields(msg) {
@@ -143,7 +143,10 @@ func identified(s *a2ajson.Schema, msg []byte) error {
 			has[i] = true
 		}
 	}
-	if has[legacyKind] && !has[legacyMessageID] {
+	switch {
+	case !has[legacyRole]:
+		return required("role")
+	case has[legacyKind] && !has[legacyMessageID]:
 		return required("messageId")
 	}
 	return nil

@@ -227,27 +227,27 @@ func TestLegacyAt(t *testing.T) {
 	}{
 		{"proto", dialect.SendMessage, path("", `{`+protoHi+`}`), `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}`},
 		{"JSON-RPC's shape", dialect.SendStreamingMessage, path("", `{`+v03Hi+`}`), `{` + v1Hi + `}`},
-		{"the proto's other name", dialect.SendMessage, path("", `{"request":{"content":[]},"configuration":{}}`), `{"message":{"parts":[]},"configuration":{"returnImmediately":true}}`},
+		{"the proto's other name", dialect.SendMessage, path("", `{"request":{"role":"ROLE_USER","content":[]},"configuration":{}}`), `{"message":{"role":"ROLE_USER","parts":[]},"configuration":{"returnImmediately":true}}`},
 		{
-			"every part", dialect.SendMessage, path("", `{"message":{"content":`+protoParts+`}}`),
-			`{"message":{"parts":[{"text":"hi","metadata":{"n":12345678901234567890}},{"raw":"aGk=","mediaType":"text/plain","filename":"a.txt"},` +
+			"every part", dialect.SendMessage, path("", `{"message":{"role":"ROLE_USER","content":`+protoParts+`}}`),
+			`{"message":{"role":"ROLE_USER","parts":[{"text":"hi","metadata":{"n":12345678901234567890}},{"raw":"aGk=","mediaType":"text/plain","filename":"a.txt"},` +
 				`{"url":"https://a.example/","metadata":{"k":"v"}},{"data":{"k":[1]}},{"data":[1,2],"metadata":{"k":"v"}},{"data":null}]}}`,
 		},
 		{
-			"every part of JSON-RPC", dialect.SendMessage, path("", `{"message":{"parts":`+v03Parts+`}}`),
-			`{"message":{"parts":[{"text":"hi","mediaType":"text/markdown","metadata":{"n":12345678901234567890}},` +
+			"every part of JSON-RPC", dialect.SendMessage, path("", `{"message":{"role":"ROLE_USER","parts":`+v03Parts+`}}`),
+			`{"message":{"role":"ROLE_USER","parts":[{"text":"hi","mediaType":"text/markdown","metadata":{"n":12345678901234567890}},` +
 				`{"raw":"aGk=","filename":"a.txt","mediaType":"text/plain","x-n":1.10},{"url":"https://a.example/","metadata":{"k":"v"}},` +
 				`{"data":{"k":[1]}},{"data":[1,2],"metadata":{"k":"v"}},{"data":null}]}}`,
 		},
 		{
 			"bytes encoded once, nulls, snake case", dialect.SendMessage,
-			path("", `{"message":{"content":[{"text":null,"data":null,"file":{"file_with_bytes":"AAEC","mime_type":"x"}},{"file":null,"data":{"k":1}}]}}`),
-			`{"message":{"parts":[{"text":null,"raw":"AAEC","mediaType":"x"},{"data":{"k":1}}]}}`,
+			path("", `{"message":{"role":"ROLE_USER","content":[{"text":null,"data":null,"file":{"file_with_bytes":"AAEC","mime_type":"x"}},{"file":null,"data":{"k":1}}]}}`),
+			`{"message":{"role":"ROLE_USER","parts":[{"text":null,"raw":"AAEC","mediaType":"x"},{"data":{"k":1}}]}}`,
 		},
 		{
 			"what a DataPart has beside its data", dialect.SendMessage,
-			path("", `{"message":{"content":[{"data":{"x":1.10,"data":{"k":1},"Text":"y"},"z":[]},{"data":{"data":1,"k":2}}]}}`),
-			`{"message":{"parts":[{"x":1.10,"data":{"k":1},"z":[]},{"data":{"data":1,"k":2}}]}}`,
+			path("", `{"message":{"role":"ROLE_USER","content":[{"data":{"x":1.10,"data":{"k":1},"Text":"y"},"z":[]},{"data":{"data":1,"k":2}}]}}`),
+			`{"message":{"role":"ROLE_USER","parts":[{"x":1.10,"data":{"k":1},"z":[]},{"data":{"data":1,"k":2}}]}}`,
 		},
 		{
 			"does not say", dialect.SendMessage, path("", `{`+protoHi+`,"configuration":{"acceptedOutputModes":[],"historyLength":0}}`),
@@ -303,7 +303,7 @@ func TestLegacyAt(t *testing.T) {
 
 func TestLegacyAtErrors(t *testing.T) {
 	t.Parallel()
-	send := func(part string) string { return `{"message":{"content":[` + part + `]}}` }
+	send := func(part string) string { return `{"message":{"role":"ROLE_USER","content":[` + part + `]}}` }
 	tests := []struct {
 		o        dialect.Operation
 		in, want string
@@ -311,8 +311,10 @@ func TestLegacyAtErrors(t *testing.T) {
 		{dialect.SendMessage, `{}`, "message"},
 		{dialect.SendMessage, `{"message":1}`, "message"},
 		{dialect.SendMessage, `{"message":{"kind":"task"}}`, "message.kind"},
-		{dialect.SendMessage, `{"message":{"content":[],"parts":[]}}`, "message.parts"},
-		{dialect.SendMessage, `{"message":{"content":{}}}`, "message.content"},
+		{dialect.SendMessage, `{"message":{"role":"ROLE_USER","content":[],"parts":[]}}`, "message.parts"},
+		{dialect.SendMessage, `{"message":{"role":"ROLE_USER","content":{}}}`, "message.content"},
+		{dialect.SendMessage, `{"message":{"content":[{"text":"x"}]}}`, "message.role"},
+		{dialect.SendMessage, `{"message":{"kind":"message","messageId":"m","parts":[{"kind":"text","text":"x"}]}}`, "message.role"},
 		{dialect.SendMessage, send(`{}`), "message.content[0]"},
 		{dialect.SendMessage, send(`{"text":1}`), "message.content[0].text"},
 		{dialect.SendMessage, send(`{"file":{"fileWithBytes":"%"}}`), "message.content[0].file.fileWithBytes"},

@@ -28,9 +28,9 @@ func errNoPush() error {
 	return apierror.New(a2a.ErrPushNotificationNotSupported, "this hub sends no push notifications")
 }
 
-// CreatePush registers a webhook for a task of the caller, also for one that has ended. The
-// webhook receives the changes after the current version of the task. It replaces a webhook
-// with the same id.
+// CreatePush registers a webhook for a task of the caller. The webhook receives the changes after
+// the current version of the task, or the last one if the task has ended: the caller may have
+// registered it while the task ended. It replaces a webhook with the same id.
 func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig) (*op.ShownPush, error) {
 	l, err := e.findForPush(ctx, c, &r.Target, lookup{r.TaskID, need{op: policy.PushCreate}})
 	if err != nil {
@@ -56,8 +56,9 @@ func (e *Engine) findForPush(ctx context.Context, c *op.Caller, t *op.Target, s 
 	return e.find(ctx, c, t, s)
 }
 
-// putHook stores a hook whose position is exactly the version of its task. It finishes even if
-// the caller disconnects, so that the observer and the store agree.
+// putHook stores a hook whose position is exactly the version of its task, or the one before if the
+// task has ended and the hook replaces none, which may have delivered it. It finishes even if the
+// caller disconnects, so that the observer and the store agree.
 func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	l.write.Lock()
 	defer l.write.Unlock()
@@ -65,11 +66,15 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 		return err
 	}
 	h := l.snapshot()
-	if err := e.roomForHook(&h, hook.ID); err != nil {
+	replaces, err := e.roomForHook(&h, hook.ID)
+	if err != nil {
 		return err
 	}
 	hook.Task, hook.CreatedAt = h.Key, now()
 	hook.Position, hook.Settled = h.Version, h.State.Terminal()
+	if hook.Settled && !replaces {
+		hook.Position, hook.Settled = h.Version-1, false
+	}
 	if err := e.store.PutHook(e.ctx, hook); err != nil {
 		return e.hookFailed(l, &uncertainOp{ref: hook.Ref(), hook: hook}, err)
 	}
@@ -78,17 +83,18 @@ func (e *Engine) putHook(l *live, hook *task.Hook) error {
 	return nil
 }
 
-// roomForHook returns an error if a task has the maximum number of hooks and none with this id.
-// The caller holds the task's write lock.
-func (e *Engine) roomForHook(h *task.Head, id string) error {
+// roomForHook reports whether a task has a hook with this id. It returns an error if there is none, and
+// no room for one. The caller holds the task's write lock.
+func (e *Engine) roomForHook(h *task.Head, id string) (replaces bool, err error) {
 	have, err := e.store.Hooks(e.ctx, h.Key, "", MaxPushConfigs)
 	if err != nil {
-		return notFound(err)
+		return false, notFound(err)
 	}
-	if len(have) < MaxPushConfigs || slices.ContainsFunc(have, func(k task.Hook) bool { return k.ID == id }) {
-		return nil
+	replaces = slices.ContainsFunc(have, func(k task.Hook) bool { return k.ID == id })
+	if replaces || len(have) < MaxPushConfigs {
+		return replaces, nil
 	}
-	return apierror.New(apierror.ErrExhausted, "the task has %d push notification configs, which is the most; delete one first", MaxPushConfigs)
+	return false, apierror.New(apierror.ErrExhausted, "the task has %d push notification configs, which is the most; delete one first", MaxPushConfigs)
 }
 
 // GetPush returns a push notification config of a task of the caller.
@@ -214,7 +220,7 @@ func (e *Engine) attach(ch *task.Change, hook *task.Hook) error {
 		return nil
 	}
 	if ch.Prev.Key != 0 && ch.Prev.State.Open() {
-		if err := e.roomForHook(&ch.Prev, hook.ID); err != nil {
+		if _, err := e.roomForHook(&ch.Prev, hook.ID); err != nil {
 			return err
 		}
 	}

@@ -84,6 +84,7 @@ func (p *Pusher) hookedLocked(ref task.HookRef, h *task.Hook, head *task.Head) {
 	switch {
 	case h.Ref() != ref || head.Key != ref.Task || ref.Task == 0:
 		p.faultLocked("hook %v of the task %d came as %v", h.Ref(), head.Key, ref)
+	case h.Position == head.Version-1 && !h.Settled && head.State.Terminal(): // it gets the last state
 	case h.Position != head.Version || h.Settled != head.State.Terminal():
 		p.faultLocked("hook %v is at v%d, settled %v; its task is at v%d, %v", ref, h.Position, h.Settled, head.Version, head.State)
 	case head.Rev < p.heads[ref.Task].Rev:

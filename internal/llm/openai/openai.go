@@ -223,11 +223,18 @@ func wireOf(m *llm.ChatMessage) *llm.ChatMessage {
 }
 
 // notAStream returns an error for a response that is no event stream, such as the page of a
-// proxy; otherwise nil.
+// proxy, or an error in JSON; otherwise nil.
 func notAStream(r *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind == "" || kind == "text/event-stream" {
 		return nil
+	}
+	if body, err := io.ReadAll(io.LimitReader(r.Body, maxError)); err == nil {
+		var c chunk
+		_ = json.Unmarshal(body, &c) // what is no JSON has no error
+		if err := c.failure(); err != nil {
+			return err
+		}
 	}
 	return &llm.ProviderError{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something else than a completion"}
 }
@@ -235,7 +242,10 @@ func notAStream(r *http.Response) error {
 // chunk is the part of an answer in one event.
 type chunk struct {
 	Error json.RawMessage `json:"error"`
-	Usage *struct {
+	// Object is "error" in an error without an object around it.
+	Object  string `json:"object"`
+	Message string `json:"message"`
+	Usage   *struct {
 		PromptTokens        int64 `json:"prompt_tokens"`
 		CompletionTokens    int64 `json:"completion_tokens"`
 		PromptTokensDetails struct {
@@ -268,8 +278,8 @@ func deltaOf(data []byte) (*llm.Delta, error) {
 	if err := rawjson.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
 		return nil, &llm.ProviderError{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
-		return nil, &llm.ProviderError{Message: "the stream ends with an error: " + clip.Bytes(string(c.Error), maxError)}
+	if err := c.failure(); err != nil {
+		return nil, err
 	}
 	d := new(llm.Delta)
 	if u := c.Usage; u != nil {
@@ -288,6 +298,48 @@ func deltaOf(data []byte) (*llm.Delta, error) {
 		return nil, nil
 	}
 	return d, nil
+}
+
+// failure returns the error that the provider has sent in the place of an answer, or of the rest of
+// one; nil if there is none. Some send its members without an object around them.
+func (c *chunk) failure() error {
+	raw := c.Error
+	switch {
+	case c.Object == "error":
+		raw, _ = json.Marshal(c.Message)
+	case len(raw) == 0 || string(raw) == "null":
+		return nil
+	}
+	var text string
+	var e struct {
+		Message, Type string
+		Code          json.RawMessage
+	}
+	if json.Unmarshal(raw, &text) != nil {
+		_ = json.Unmarshal(raw, &e) // members of other types are no words
+		text = cmp.Or(e.Message, textOf(e.Code), e.Type, string(raw))
+	}
+	f := new(llm.ProviderError)
+	if code, ok := rawjson.Int(e.Code); ok && 400 <= code && code < 600 {
+		f = llm.StatusError(int(code), 0, "")
+	}
+	f.Final = f.Final || final[e.Type] || final[textOf(e.Code)]
+	f.Message, f.Reason = clip.Bytes(text, maxError), "it answered with an error: "+clip.Bytes(text, maxReason)
+	return f
+}
+
+// final are the types and codes of errors that a retry does not change.
+var final = map[string]bool{
+	"invalid_request_error": true, "authentication_error": true, "permission_error": true, "not_found_error": true,
+	"insufficient_quota": true, "context_length_exceeded": true, "content_filter": true, "model_not_found": true,
+}
+
+// maxReason is the largest number of bytes of the provider's words that callers see.
+const maxReason = 300
+
+func textOf(raw []byte) string {
+	s, _ := rawjson.String(raw)
+	return s
 }
 
 func (c *choiceDelta) addTo(d *llm.Delta) error {

@@ -136,7 +136,7 @@ func TestFaults(t *testing.T) {
 		"a page":     {openaitest.Fault{Status: 502, Body: "<html>bad gateway</html>"}, llm.ProviderError{Status: 502}},
 		"connection": {openaitest.Fault{Break: 2}, llm.ProviderError{}},
 		"nonsense":   {openaitest.Fault{Nonsense: "{nonsense"}, llm.ProviderError{}},
-		"error":      {openaitest.Fault{Error: "overloaded"}, llm.ProviderError{}},
+		"error":      {openaitest.Fault{Error: "overloaded"}, llm.ProviderError{Status: 502}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
