@@ -154,6 +154,7 @@ func (r *answers) page(wire []byte) ([]byte, error) {
 		if out, err = r.list(appendName(out, name), v, r.listed); err != nil {
 			return nil, a2ajson.Under(name, err)
 		}
+		r.under(name, nil)
 	}
 	return append(out, '}'), nil
 }

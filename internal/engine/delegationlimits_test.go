@@ -109,7 +109,7 @@ func TestInvalidDelegationContexts(t *testing.T) {
 	for _, meta := range []string{
 		`{"parley.chain":"a@b"}`, `{"parley.chain":[1]}`, `{"parley.chain":["a b"]}`, `{"parley.chain":["a@b","a@b"]}`,
 		`{"parley.chain":["` + strings.Repeat("x", 129) + `"]}`, `{"parley.hops":-1}`, `{"parley.hops":"many"}`,
-		`{"parley.budget":1e9}`, `{"parley.deadline":"tomorrow"}`, `{"parley.deadline":7}`,
+		`{"parley.budget":1e10}`, `{"parley.budget":9.5}`, `{"parley.deadline":"tomorrow"}`, `{"parley.deadline":7}`,
 	} {
 		r := text("hi")
 		r.Metadata = []byte(meta)

@@ -15,7 +15,7 @@ func TestUnreadableAnswers(t *testing.T) {
 		// want is the part as the hub has it; empty if it cannot be read, for the reason why.
 		want, why string
 	}{
-		"half an emoji":         {part: `{"text":"half \ud83d"}`, want: `{"text":"half ` + "\ufffd" + `"}`},
+		"half an emoji":         {part: `{"text":"half \ud83d"}`, want: `{"text":"half \ufffd"}`},
 		"bytes of Latin-1":      {part: "{\"text\":\"caf\xe9\"}", want: `{"text":"caf` + "\ufffd" + `"}`},
 		"base64 on lines":       {part: `{"raw":"QUFB\nQUFB\r\n"}`, part03: `{"kind":"file","file":{"bytes":"QUFB\nQUFB\r\n"}}`, want: `{"raw":"QUFBQUFB"}`},
 		"members that are null": {part: `{"text":"x","data":null,"raw":null,"url":null,"metadata":null,"filename":null}`, want: `{"text":"x"}`},

@@ -187,12 +187,18 @@ type near struct{ url string }
 // startHub returns a hub with far as its agent. Its tasks take long until they fail for their time.
 func startHub(t *testing.T, f *far) *near {
 	t.Helper()
-	n := new(near)
 	hub := &parley.Hub{Push: push.Options{Off: true}}
 	hub.Limits.DrainTimeout = -1
 	hub.Handle(&a2a.AgentCard{Name: "far"}, &remote.Agent{
 		URL: f.url, Poll: time.Millisecond, Timeout: time.Hour, ReturnImmediately: f.way == "poll",
 	})
+	return serve(t, hub)
+}
+
+// serve runs a hub until the test ends.
+func serve(t *testing.T, hub *parley.Hub) *near {
+	t.Helper()
+	n := new(near)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +257,7 @@ type result struct {
 	}
 	Artifacts []struct {
 		ArtifactID string
-		Parts      []map[string]any
+		Parts      []json.RawMessage
 	}
 }
 
@@ -266,7 +272,7 @@ func (r *result) says() string {
 
 // parts returns the parts of the task's artifacts as JSON.
 func (r *result) parts() string {
-	all := []map[string]any{}
+	all := []json.RawMessage{}
 	for _, a := range r.Artifacts {
 		all = append(all, a.Parts...)
 	}

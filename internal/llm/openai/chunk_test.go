@@ -2,6 +2,9 @@ package openai
 
 import (
 	"errors"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +38,32 @@ func TestChunks(t *testing.T) {
 		var e *llm.ProviderError
 		if got, err := deltaOf([]byte(chunk)); !errors.As(err, &e) || e.Final {
 			t.Errorf("%q: %+v, %v, want an error after which a retry may help", chunk, got, err)
+		}
+	}
+}
+
+// TestErrorsInAnswers checks that callers see the words of a provider that sends an error in the place
+// of an answer or of its rest, and whether a retry may help.
+func TestErrorsInAnswers(t *testing.T) {
+	t.Parallel()
+	for chunk, want := range map[string]llm.ProviderError{
+		`{"error":{"message":"overloaded"}}`:                                                                     {Reason: "overloaded"},
+		`{"error":"overloaded"}`:                                                                                 {Reason: "overloaded"},
+		`{"error":{"code":"busy"}}`:                                                                              {Reason: "busy"},
+		`{"error":{"message":"no credits","code":402}}`:                                                          {Reason: "no credits", Status: 402, Final: true},
+		`{"error":{"message":"later","code":503.0,"type":null}}`:                                                 {Reason: "later", Status: 503},
+		`{"error":{"message":"too long","type":"invalid_request_error"}}`:                                        {Reason: "too long", Final: true},
+		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:                            {Reason: "Overloaded"},
+		`{"object":"error","message":"the model is gone","code":500}`:                                            {Reason: "the model is gone"},
+		`{"id":"x","choices":[{"delta":{"content":""},"finish_reason":"error"}],"error":{"message":"upstream"}}`: {Reason: "upstream"},
+	} {
+		_, err := deltaOf([]byte(chunk))
+		body := &http.Response{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(chunk))}
+		for _, err := range []error{err, notAStream(body)} {
+			var got *llm.ProviderError
+			if !errors.As(err, &got) || got.Reason != "it answered with an error: "+want.Reason || got.Status != want.Status || got.Final != want.Final {
+				t.Errorf("%s: %+v, want %+v", chunk, err, want)
+			}
 		}
 	}
 }

@@ -1,0 +1,171 @@
+package reading_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/push"
+)
+
+// values are one of each kind of JSON, and those at which readers break.
+var values = []string{
+	`null`, `true`, `false`, `0`, `-1`, `1.5`, `999.0`, `1e400`, `-9223372036854775809`, `12345678901234567890`,
+	`""`, `"x"`, `"\ud83d"`, `"\u0000"`, `[]`, `[null]`, `[[[[]]]]`, `{}`, `{"":{"a":[{}]}}`,
+	strings.Repeat("[", 90) + strings.Repeat("]", 90), strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200),
+}
+
+// variant is a sample with another value in the place of one member.
+type variant struct{ path, value, json string }
+
+// variants puts every value in the place of every member and element of a sample.
+func variants(t *testing.T, sample string) []variant {
+	t.Helper()
+	var root any
+	if err := json.Unmarshal([]byte(sample), &root); err != nil {
+		t.Fatal(err)
+	}
+	var all []variant
+	const mark = "\x01mark"
+	var walk func(path string, v any, set func(any))
+	walk = func(path string, v any, set func(any)) {
+		set(mark)
+		text, err := json.Marshal(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set(v)
+		quoted, _ := json.Marshal(mark)
+		for _, value := range values {
+			all = append(all, variant{path, value, string(bytes.Replace(text, quoted, []byte(value), 1))})
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				walk(path+"."+name, inner, func(x any) { v[name] = x })
+			}
+		case []any:
+			for i, inner := range v {
+				walk(fmt.Sprintf("%s[%d]", path, i), inner, func(x any) { v[i] = x })
+			}
+		}
+	}
+	walk("", root, func(x any) { root = x })
+	return all
+}
+
+// builtinHub returns a hub with the agent echo.
+func builtinHub(t *testing.T) *near {
+	t.Helper()
+	hub := &parley.Hub{Push: push.Options{Allow: []string{"loopback"}}}
+	hub.Limits.DrainTimeout = -1
+	for _, a := range builtin.Agents() {
+		hub.Handle(a.Card, a.Executor)
+	}
+	return serve(t, hub)
+}
+
+// do makes a request and returns the status and the body of the answer.
+func (n *near) do(t *testing.T, method, path, version, body string) (int, []byte) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, n.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if version != "" {
+		req.Header.Set("A2A-Version", version)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	out, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, out
+}
+
+const part = `{"text":"hi","metadata":{"k":1},"filename":"f","mediaType":"text/plain"}`
+
+// samples are valid requests of callers.
+var samples = map[string]struct{ path, version, body string }{
+	"JSON-RPC": {"/a2a/echo", "1.0", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"tenant":"","message":{"messageId":"m","role":"ROLE_USER","contextId":"c",` +
+		`"parts":[` + part + `,{"raw":"QUFB"},{"data":{"a":[1]}}],"metadata":{"parley.budget":9,"parley.hops":3},"extensions":["https://x.example"],"referenceTaskIds":["t"]},` +
+		`"configuration":{"acceptedOutputModes":["text/plain"],"historyLength":1,"returnImmediately":false},"metadata":{"k":1}}}`},
+	"HTTP+JSON": {"/v1/a2a/echo/message:send", "1.0", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + part + `]},"configuration":{"historyLength":1}}`},
+	"0.3": {"/a2a/echo", "0.3", `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user",` +
+		`"parts":[{"kind":"text","text":"hi"},{"kind":"file","file":{"bytes":"QUFB","mimeType":"a/b","name":"n"}},{"kind":"data","data":{"a":1}}]},"configuration":{"blocking":true,"historyLength":1}}}`},
+	"list":   {"/a2a/echo", "1.0", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"pageSize":5,"historyLength":1,"status":"TASK_STATE_COMPLETED","includeArtifacts":true}}`},
+	"OpenAI": {"/v1/chat/completions", "", `{"model":"echo","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}],"max_tokens":5,"n":1,"temperature":1,"user":"u"}`},
+	"push":   {"/a2a/echo", "1.0", `{"jsonrpc":"2.0","id":1,"method":"CreateTaskPushNotificationConfig","params":{"taskId":"t","url":"http://127.0.0.1:9","token":"x","authentication":{"scheme":"Bearer","credentials":"c"}}}`},
+}
+
+// TestEveryValueFromCallers sends every JSON value in the place of every member that callers send. Each
+// request has an answer or an error in JSON, and the next caller is served.
+func TestEveryValueFromCallers(t *testing.T) {
+	t.Parallel()
+	for name, s := range samples {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := builtinHub(t)
+			for _, v := range variants(t, s.body) {
+				status, out := n.do(t, http.MethodPost, s.path, s.version, v.json)
+				var answer struct {
+					Result, Error json.RawMessage
+				}
+				if status >= 500 && status != http.StatusNotImplemented || json.Unmarshal(out, &answer) != nil ||
+					strings.Contains(string(answer.Error), "-32603") {
+					t.Errorf("%s = %s: status %d, %s", v.path, v.value, status, out)
+				}
+			}
+			status, out := n.do(t, http.MethodPost, s.path, s.version, s.body)
+			if name != "push" && (status != http.StatusOK || bytes.Contains(out, []byte(`"error"`))) {
+				t.Errorf("the sample itself: status %d, %s", status, out)
+			}
+			if status, out = n.do(t, http.MethodPost, "/a2a/echo", "1.0", `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`); status != http.StatusOK || bytes.Contains(out, []byte(`"error":{`)) {
+				t.Errorf("the list after it: status %d, %s", status, out)
+			}
+		})
+	}
+}
+
+// TestEveryValueFromAgents lets an agent answer with every JSON value in the place of every member of
+// an artifact. The task ends at once: completed, or failed with a reason that names the member.
+// The artifacts beside it arrive.
+func TestEveryValueFromAgents(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range dialects {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			f := (&far{dialect: dialect, way: "stream"}).start(t)
+			n := startHub(t, f)
+			sample := `{"artifactId":"odd","name":"n","description":"d","parts":[` + part + `,{"data":{"a":[1]}}],"metadata":{"k":1},"extensions":["https://x.example"]}`
+			if f.old() {
+				sample = `{"artifactId":"odd","name":"n","parts":[{"kind":"text","text":"hi","metadata":{"k":1}},{"kind":"file","file":{"bytes":"QUFB","mimeType":"a/b","name":"n"}},{"kind":"data","data":{"a":1}}],"metadata":{"k":1}}`
+			}
+			for _, v := range variants(t, sample) {
+				f.artifacts = []string{`{"artifactId":"before","parts":[{"text":"before"}]}`, v.json, `{"artifactId":"after","parts":[{"text":"after"}]}`}
+				got := n.send(t)
+				parts, says := got.parts(), got.says()
+				if !strings.Contains(parts, `"before"`) || !strings.Contains(parts, `"after"`) {
+					t.Errorf("%s = %s: %s %q, the neighbours are lost: %s", v.path, v.value, got.Status.State, says, parts)
+				}
+				unread := got.Status.State == "TASK_STATE_FAILED" && strings.Contains(says, "cannot be read")
+				member := v.path[strings.LastIndexByte(v.path, '.')+1:]
+				named := strings.Contains(says, strings.TrimRight(member, "[0123456789]")) || strings.Contains(says, "artifact") || strings.Contains(says, "nested too deep")
+				if got.Status.State != "TASK_STATE_COMPLETED" && !(unread && named) {
+					t.Errorf("%s = %s: %s %q", v.path, v.value, got.Status.State, says)
+				}
+			}
+		})
+	}
+}
