@@ -193,7 +193,7 @@ func (h *Head) Waiting() bool { return h.Consumed < h.LastMessage }
 
 // Resumed reports whether a message that answers the interrupted status was accepted, and the
 // run that continues with it is waiting, or has reported nothing yet. A run that waits for
-// credentials goes on until it learns of the message, which is the last entry then. A run that waits for
+// credentials continues until it learns of the message, which is the last entry then. A run that waits for
 // credentials may keep the status of an earlier run, if that one was interrupted by a crash; so does
 // a task that waits for such a run.
 func (h *Head) Resumed() bool {

@@ -83,7 +83,7 @@ type Agent struct {
 	// tasks of such agents are polled.
 	Callbacks *Callbacks
 	// Broke is called with the reason when a task fails because something in an answer of the
-	// agent cannot be read. If nil, only the task and the log tell it.
+	// agent cannot be read. If nil, only the task and the log have the reason.
 	Broke func(reason string)
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger

@@ -307,8 +307,8 @@ func (r *run) unaccepted(ctx context.Context, err error) bool {
 	return r.find(ctx)
 }
 
-// recordError keeps why the outcome of the message is unknown. What the agent itself has said
-// about it counts more than what its connection has shown.
+// recordError keeps why the outcome of the message is unknown. An error that the agent
+// has answered counts more than one of the connection.
 func (r *run) recordError(err error) {
 	if r.sendErr == nil || answeredError(err) {
 		r.sendErr = err

@@ -78,18 +78,18 @@ func (h *Hub) ended(o *engine.Outcome) {
 	if o.State != task.Completed {
 		return
 	}
-	h.tell(answer{agent: o.Agent})
+	h.report(answer{agent: o.Agent})
 }
 
-// answer is what a task of an agent shows about it.
+// answer is the news that a task has about its agent.
 type answer struct {
 	agent task.Agent
 	// problem is why an answer of the agent could not be read; empty if its task is completed.
 	problem string
 }
 
-// tell passes an answer to the directory.
-func (h *Hub) tell(a answer) {
+// report passes an answer to the directory.
+func (h *Hub) report(a answer) {
 	select {
 	case h.answered <- a:
 	default: // a later one will be seen

@@ -71,7 +71,7 @@ type Hub struct {
 	opened    bool                 // whether directory is open
 	events    *events.Recorder
 	samples   samples.Ring
-	answered  chan answer // what tasks show about their agents, for directory
+	answered  chan answer // news of tasks about their agents, for directory
 }
 
 // New creates the engine and the dispatcher of webhooks.

@@ -52,7 +52,7 @@ func (h *Hub) adopt(name task.Agent, a *remote.Agent) {
 	a.Logger, a.Callbacks = h.parts.Logger, h.ownCallbacks()
 	if h.directory != nil {
 		a.Known = func() []byte { return h.directory.KnownCard(name) }
-		a.Broke = func(problem string) { h.tell(answer{name, problem}) }
+		a.Broke = func(problem string) { h.report(answer{name, problem}) }
 	}
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()

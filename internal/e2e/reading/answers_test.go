@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnreadableAnswers lets agents answer with what is not quite JSON, or not quite A2A. What is
-// plain is read. Otherwise the task fails at once, and says why, with what could be read beside it.
+// TestUnreadableAnswers lets agents answer with text that is not quite JSON, or not quite A2A. If
+// its meaning is plain, the hub reads it. Otherwise the task fails at once, and says why, with what could be read beside it.
 func TestUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

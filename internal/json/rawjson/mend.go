@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Mend returns b with U+FFFD in place of what is not text: bytes that are not UTF-8, and escapes
+// Mend returns b with U+FFFD in place of anything that is no text: bytes that are not UTF-8, and escapes
 // of one half of a surrogate pair. Writers that cut a text between two UTF-16 code units produce
 // them. It returns b itself if there is nothing to replace, and need not be given valid JSON.
 func Mend(b []byte) []byte {

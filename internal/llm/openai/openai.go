@@ -231,7 +231,7 @@ func notAStream(r *http.Response) error {
 	}
 	if body, err := io.ReadAll(io.LimitReader(r.Body, maxError)); err == nil {
 		var c chunk
-		_ = json.Unmarshal(body, &c) // what is no JSON has no error
+		_ = json.Unmarshal(body, &c) // a page has no error
 		if err := c.failure(); err != nil {
 			return err
 		}
