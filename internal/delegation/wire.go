@@ -225,7 +225,7 @@ func nameable(s string) bool {
 }
 
 func number(s string) (int, bool) {
-	n, ok := rawjson.Int([]byte(s))
+	n, ok := rawjson.Int([]byte(strings.TrimSpace(s)))
 	return int(n), ok && 0 <= n && n <= math.MaxInt32
 }
 

@@ -15,7 +15,7 @@ const maxExact = 1 << 53
 // Int returns the value of a number without a fraction. Peers whose JSON passes through doubles,
 // as in the Struct of protobuf, write 999 as 999.0 or 9.99e2.
 func Int(v []byte) (int64, bool) {
-	s := string(trim(v))
+	s := string(v)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, KindOf(v) == Number
 	}
