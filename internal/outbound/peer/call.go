@@ -165,7 +165,7 @@ func failure(err error) bool {
 	case errors.As(err, &agent):
 		return agent.Status >= 500 && agent.Code == 0 && !errors.Is(agent.Err, a2a.ErrUnsupportedOperation)
 	}
-	return !errors.Is(err, ErrUnsupported) && !errors.Is(err, transport.ErrCredentials) && !errors.Is(err, ErrNothingLeft) &&
+	return !isUnreadable(err) && !errors.Is(err, ErrUnsupported) && !errors.Is(err, transport.ErrCredentials) && !errors.Is(err, ErrNothingLeft) &&
 		!errors.Is(err, a2a.ErrInvalidParams)
 }
 
