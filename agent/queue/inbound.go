@@ -127,7 +127,7 @@ func (d *Dispatcher) deliverOrStop(ctx context.Context, n *workerMessage, item a
 	}
 	switch status, err := d.statusOf(ctx, k); {
 	case err != nil, status == elsewhere:
-	case status != queued:
+	case !status.due():
 		d.stop(ctx, n, status.reason())
 	case d.Runs != nil:
 		d.park(ctx, k, item)
@@ -152,6 +152,7 @@ type taskStatus uint8
 
 const (
 	queued  taskStatus = iota + 1 // it will have a run
+	behind                        // it will have one, after others
 	waiting                       // it waits for its caller
 	ended
 	elsewhere // another hub has it, and receives the messages of its worker
@@ -165,6 +166,8 @@ func (f taskStatus) reason() string {
 		return "the job is over: the task waits for its caller"
 	case ended:
 		return "the task has ended"
+	case behind:
+		return "the task waits for its turn"
 	case unknown:
 		return "the hub has no such task"
 	case elsewhere, moved:
@@ -192,8 +195,14 @@ func (d *Dispatcher) statusOf(ctx context.Context, k taskKey) (taskStatus, error
 			return d.placeOf(checkpoint), nil
 		}
 	}
+	if h.Run.Dispatch == task.Pending {
+		return behind, nil
+	}
 	return queued, nil
 }
+
+// due reports whether the task will have a run in this process.
+func (f taskStatus) due() bool { return f == queued || f == behind }
 
 // placeOf returns the status of a task of another hub with a checkpoint.
 func (d *Dispatcher) placeOf(checkpoint []byte) taskStatus {
@@ -223,7 +232,7 @@ func (d *Dispatcher) stray(ctx context.Context, k taskKey, delivery *bus.Deliver
 	case status == elsewhere:
 		d.forward(ctx, delivery)
 		return
-	case status == queued:
+	case status.due():
 		if !d.park(ctx, k, delivery) {
 			d.logSettlement(delivery.Nak(ctx, strayDelay))
 		}
@@ -299,7 +308,7 @@ func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
 		return nil
 	}
 	status, err := d.statusOf(ctx, k)
-	if err == nil && status == queued {
+	if err == nil && status.due() {
 		if d.passOn(ctx, k, undeliverable{w.Delivery, e.Reason}) {
 			return nil
 		}

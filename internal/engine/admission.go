@@ -178,6 +178,7 @@ func (a *admission) create() (*admitted, error) {
 	}
 	a.claimed, a.waits = a.slot.reserved, !a.slot.reserved
 	a.live = a.engine.live.add(a.engine.newLive(a.slot.ref))
+	a.entry.At = a.engine.scheduler.stamp(a.slot.key, a.entry.At)
 	if err := a.store(func(ch *task.Change) error { return a.first(ch, &h) }); err != nil {
 		a.drop()
 		return nil, err
@@ -222,6 +223,7 @@ func (a *admission) appendMessage() error {
 		}
 		a.slot.reserveRun(a.agent.Name)
 	}
+	a.entry.At = a.engine.scheduler.stamp(a.slot.key, a.entry.At)
 	if err := a.store(a.next); err != nil {
 		return err
 	}
@@ -427,14 +429,13 @@ func (a *admission) start() {
 		e.live.retain(l)
 		e.start(l, a.agent, a.inbound(), &ticket{key: a.slot.handOver()})
 	case a.waits:
-		e.live.retain(l)
-		e.launchAll(e.scheduler.wait(ticket{live: l, key: a.slot.key}))
+		e.enqueueAs(ticket{live: l, key: a.slot.key})
 	}
 }
 
 // inbound returns the message for its run.
 func (a *admission) inbound() inbound {
-	return inbound{a.entry.Version, a.entry.Body, a.entry.Call, a.record}
+	return inbound{a.entry.Version, a.entry.At, a.entry.Body, a.entry.Call, a.record}
 }
 
 // idle reports whether a task has no run because it waits for its caller, or for an answer in

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -12,52 +13,106 @@ func (e *Engine) launchAll(tickets []ticket) {
 	for len(tickets) > 0 {
 		s := tickets[0]
 		tickets = tickets[1:]
-		switch {
-		case !s.recovered && e.pauses.park(s, s.live.performer()):
+		if !s.recovered && e.pauses.park(s, s.live.performer()) {
 			s.hasBegun()
 			tickets = append(tickets, e.scheduler.release(s.key)...)
-		case !e.launch(s):
-			s.live.endRouse()
-			s.hasBegun()
-			e.live.release(s.live)
-			tickets = append(tickets, e.scheduler.release(s.key)...)
+			continue
 		}
+		tickets = append(tickets, e.launch(&s)...)
 	}
 }
 
 // goneAgent is the reason for the failure of a task whose agent is not registered.
 const goneAgent = "the agent of this task is no longer here"
 
-// launch claims and starts the next message of a task that has a place. It reports whether a
-// run now owns the reference and the place.
-func (e *Engine) launch(s ticket) bool {
+// launch claims and starts the next message of a task that has a place. If there is none, it
+// returns the tickets that may run instead. If the store fails, the ticket keeps its place.
+func (e *Engine) launch(s *ticket) []ticket {
 	a := e.agent(s.live.performer())
 	if a == nil {
 		e.fail(s.live, goneAgent)
-		return false
+		return e.drop(s)
 	}
-	var m inbound
-	var ok bool
-	if s.rested {
-		m, ok = e.retake(s.live)
-	} else {
-		m, ok = e.take(s.live, 0)
+	m, ok, err := e.take(s)
+	switch {
+	case ok:
+		e.start(s.live, a, m, s)
+		return nil
+	case err != nil:
+		e.cfg.Logger.Error("claim task", "task", s.live.ref.id, "error", err)
+		s.live.reportTrouble(err)
+		if errors.Is(err, task.ErrUnavailable) {
+			_ = e.storeFailed(err) // the repair waits until the store works
+			e.stall(s)
+			return nil
+		}
 	}
-	if !ok {
-		return false
-	}
-	e.start(s.live, a, m, &s)
-	return true
+	return e.drop(s)
 }
 
-// take claims the next unread message of l for a run. If after is not zero, it claims the
-// message only if the run of that epoch was the last one.
-func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
-	err := e.change(l, func(c *task.Change) error {
+// drop ends a ticket without a run, and returns the tickets that may run now.
+func (e *Engine) drop(s *ticket) []ticket {
+	if s.rested {
+		s.live.endRouse()
+	}
+	s.hasBegun()
+	next := e.scheduler.release(s.key)
+	e.startReply(s.live)
+	e.live.release(s.live)
+	return next
+}
+
+// stall keeps a ticket, with its place and key, until the task is repaired: otherwise a newer task
+// of the context would begin before. The repair launches it again.
+func (e *Engine) stall(s *ticket) {
+	s.hasBegun()
+	s.after = 0 // the claim may be stored, and is then undone
+	s.live.mu.Lock()
+	s.live.stalled = append(s.live.stalled, *s)
+	s.live.mu.Unlock()
+	e.scheduleRepair(s.live, nil)
+}
+
+// relaunch launches the tickets of a repaired task that were stalled, and ends its hold.
+func (e *Engine) relaunch(l *live) {
+	l.mu.Lock()
+	tickets := l.stalled
+	l.stalled = nil
+	held := l.pending != nil && l.pending.orphan
+	if held {
+		l.pending.orphan = false
+	}
+	l.mu.Unlock()
+	e.launchAll(tickets)
+	if held {
+		e.launchAll(e.scheduler.open())
+	}
+}
+
+// take claims the next unread message of a task for a run; for a task that is claimed, the message that
+// was read last. That is no further attempt if the last run rests.
+func (e *Engine) take(s *ticket) (m inbound, ok bool, err error) {
+	l := s.live
+	err = e.change(l, func(c *task.Change) error {
 		ok = false
 		h := &c.Prev
-		if h.State.Terminal() || h.Run.Dispatch == task.Claimed || after != 0 && h.Run.Epoch != after || e.fenced.Load() || e.suspended.Load() {
+		if h.State.Terminal() || s.after != 0 && h.Run.Epoch != s.after || e.elsewhere(h) || e.fenced.Load() || e.suspended.Load() {
 			return errUnchanged
+		}
+		if h.Run.Dispatch == task.Claimed {
+			if !s.rested || h.CancelAt != 0 {
+				return errUnchanged
+			}
+			if m, err = e.lastRead(h); err != nil {
+				return err
+			}
+			ok = true
+			attempt := h.Run.Attempt
+			if s.after != 0 {
+				attempt++
+			}
+			e.claim(&c.Next, h.Consumed, max(attempt, 2))
+			return nil
 		}
 		l.mu.Lock()
 		ok = len(l.inbox) > 0
@@ -71,53 +126,53 @@ func (e *Engine) take(l *live, after int64) (m inbound, ok bool) {
 		e.claim(&c.Next, m.version, h.Run.Attempt+1)
 		return nil
 	})
+	return m, ok && err == nil, err
+}
+
+// lastRead returns the message that a run of a task has read last.
+func (e *Engine) lastRead(h *task.Head) (inbound, error) {
+	page, err := e.store.Read(e.ctx, h.Key, h.Consumed-1)
 	if err != nil {
-		e.cfg.Logger.Error("claim task", "task", l.ref.id, "error", err)
-		l.reportTrouble(err)
-		return inbound{}, false
+		return inbound{}, err
 	}
-	return m, ok
+	if len(page) == 0 {
+		return inbound{}, fmt.Errorf("read %s: log ends before v%d", h.ID, h.Consumed)
+	}
+	return unreadOf(&page[0]), nil
 }
 
 // finished continues after a run: with the next message of the task, or with the next queued
 // task.
 func (e *Engine) finished(r *run) {
 	l := r.live
-	e.releaseRun(r)
+	err := e.releaseRun(r)
 	l.dropBearer(r.msg.version)
-	var paused *Agent // for which the next message waits
-	if h := l.snapshot(); h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch && !e.fenced.Load() {
-		// The agent may have been replaced, paused or unregistered.
-		if a := e.agent(h.Performer()); a == nil {
-			e.fail(l, goneAgent)
-		} else if e.IsPaused(a.Name) {
-			paused = a
-		} else if m, ok := e.take(l, r.epoch); ok {
-			e.start(l, a, m, &ticket{key: r.key})
-			return
-		}
-	}
-	next := e.scheduler.release(r.key)
-	e.startReply(l)
-	if paused != nil {
-		e.enqueue(l, paused)
-	}
-	e.live.release(l)
-	if !e.fenced.Load() {
-		e.launchAll(next)
+	s := &ticket{live: l, key: r.key, at: l.position(), after: r.epoch}
+	switch h := l.snapshot(); {
+	case e.fenced.Load():
+		e.scheduler.release(r.key)
+		e.live.release(l)
+	case err != nil, errors.Is(context.Cause(r.ctx), errNotStored):
+		e.stall(s)
+	case h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch:
+		e.launchAll([]ticket{*s}) // its agent may have been replaced, paused or unregistered
+	default:
+		e.launchAll(e.drop(s))
 	}
 }
 
 // releaseRun releases the claim of a run that ended and left its task open.
-func (e *Engine) releaseRun(r *run) {
+func (e *Engine) releaseRun(r *run) error {
 	h := r.live.snapshot()
 	if r.drained || r.lost.Load() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
-		return
+		return nil
 	}
-	if err := e.releaseClaim(r.live, r.epoch); err != nil {
+	err := e.releaseClaim(r.live, r.epoch)
+	if err != nil {
 		e.cfg.Logger.Error("release run", "task", r.live.ref.id, "error", err)
 		e.deferWork(r.live, func(u *pendingWork) { u.unreleased = r.epoch })
 	}
+	return err
 }
 
 // releaseClaim releases a claim, if epoch still holds it.

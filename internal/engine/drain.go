@@ -94,11 +94,17 @@ func (e *Engine) handOver(all []*live) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			defer e.live.release(l)
-			h := l.snapshot()
-			if e.suspended.Load() || e.health.Load() != nil || !e.handsOver(&h) {
+			if e.suspended.Load() || e.health.Load() != nil {
 				return // the other hubs find the claim
 			}
-			if err := e.unclaim(l, h.Run.Epoch, false); err != nil {
+			err := e.change(l, func(c *task.Change) error {
+				if !e.handsOver(&c.Prev) { // its run may have shown output as it ended
+					return errUnchanged
+				}
+				c.Next.Run.Attempt--
+				return e.putBack(l, c)
+			})
+			if err != nil {
 				e.cfg.Logger.Warn("hand over task", "task", l.ref.id, "error", err)
 			}
 		})

@@ -154,6 +154,7 @@ func New(cfg Config) *Engine {
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	e.serving, e.endServed = context.WithCancelCause(e.ctx)
 	e.runs, e.endRuns = context.WithCancelCause(e.ctx)
+	e.scheduler.hold() // recover ends it
 	return e
 }
 

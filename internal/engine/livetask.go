@@ -66,6 +66,8 @@ type live struct {
 	rousing, rouseAgain bool
 	// questionSpan is nil unless the hub answers questions of the task and tracing is on.
 	questionSpan *questionSpan
+	// stalled are tickets with a place that the store could not claim.
+	stalled []ticket
 	// inbox are the messages that no run has read.
 	inbox []inbound
 	// bearers are the tokens of messages by version, see keepBearer.
@@ -147,10 +149,26 @@ func (l *live) readAt(v int64) (int64, bool) {
 // inbound is a message that waits for a run.
 type inbound struct {
 	version int64
+	at      task.Millis
 	body    []byte
 	call    []byte
 	// record is the decoded call; nil if it was not decoded yet.
 	record *callRecord
+}
+
+func unreadOf(e *task.Entry) inbound {
+	return inbound{version: e.Version, at: e.At, body: e.Body, call: e.Call}
+}
+
+// position returns the position of the next unread message.
+func (l *live) position() position {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := position{task: l.head.Key}
+	if len(l.inbox) > 0 {
+		p.at = l.inbox[0].at
+	}
+	return p
 }
 
 // changedLocked returns a channel that is closed at the next change. The caller holds l.mu.
@@ -212,7 +230,7 @@ func (l *live) publish(c *task.Change) {
 		l.eventLocked(&c.Entries[i])
 		switch e := &c.Entries[i]; e.Kind {
 		case task.Created, task.Message:
-			l.inbox = append(l.inbox, inbound{version: e.Version, body: e.Body, call: e.Call})
+			l.inbox = append(l.inbox, unreadOf(e))
 			if e.Kind == task.Created {
 				l.statusSeen = e.Version
 			}
@@ -400,7 +418,7 @@ func (e *Engine) unread(ctx context.Context, h *task.Head) ([]inbound, error) {
 		}
 		for i := range page {
 			if en := &page[i]; (en.Kind == task.Created || en.Kind == task.Message) && en.Version <= h.LastMessage {
-				inbox = append(inbox, inbound{version: en.Version, body: en.Body, call: en.Call})
+				inbox = append(inbox, unreadOf(en))
 			}
 		}
 		after = page[len(page)-1].Version

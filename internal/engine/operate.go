@@ -120,9 +120,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 			return err
 		}
 		c.Next, c.Entries = again, append(c.Entries, en)
-		e.queue(&c.Next)
-		c.Next.Consumed = h.Consumed - 1
-		return e.reread(l, h)
+		return e.putBack(l, c)
 	})
 	if stopped != nil && err != nil {
 		e.deferWork(l, func(u *pendingWork) { u.unstarted = stopped.epoch }) // its run was fenced

@@ -35,14 +35,16 @@ func (e *Engine) Pause(name task.Agent) {
 // Resume dispatches messages to an agent again, beginning with those that have waited.
 func (e *Engine) Resume(name task.Agent) {
 	p := &e.pauses
+	e.scheduler.hold()
 	p.mu.Lock()
 	tickets := p.agents[name]
 	delete(p.agents, name)
 	p.size -= len(tickets)
 	p.mu.Unlock()
 	for _, s := range tickets {
-		e.launchAll(e.scheduler.wait(s))
+		e.wait(s)
 	}
+	e.launchAll(e.scheduler.open())
 }
 
 // Paused returns the paused agents, sorted by name.

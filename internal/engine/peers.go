@@ -210,6 +210,8 @@ func (e *Engine) react(l *live, before, h *task.Head) {
 func (e *Engine) TakeOver(ctx context.Context, all bool) error {
 	e.taking.Lock()
 	defer e.taking.Unlock()
+	e.scheduler.hold()
+	defer func() { e.launchAll(e.scheduler.open()) }()
 	return e.eachOrphan(ctx, "take over tasks", func(h task.Head) func() {
 		switch {
 		case !all && !e.cfg.Peers.Takes(h.Key):
@@ -219,22 +221,6 @@ func (e *Engine) TakeOver(ctx context.Context, all bool) error {
 		}
 		return func() { e.recoverTask(ctx, h) }
 	})
-}
-
-// adoptHolder makes this process the holder of an orphaned task, so that no other hub takes it over
-// as well. It reports whether the task is still an orphan.
-func (e *Engine) adoptHolder(l *live) (mine bool, err error) {
-	if e.cfg.Peers == nil {
-		return true, nil
-	}
-	err = e.change(l, func(c *task.Change) error {
-		if mine = e.orphaned(&c.Prev) && !c.Prev.State.Terminal(); !mine {
-			return errUnchanged
-		}
-		c.Next.Run.Holder = e.ownHolder()
-		return nil
-	})
-	return mine, err
 }
 
 // missing reports whether the agent of a task is not here but may be at another hub.

@@ -46,7 +46,7 @@ type pendingWork struct {
 	cancel *cancelCall
 	// reveal is set if the task is to be shown to callers because its quiet time is over.
 	reveal bool
-	// orphan is set if an earlier process left the task.
+	// orphan is set if an earlier process left the task. It holds the scheduler.
 	orphan bool
 }
 
@@ -243,9 +243,13 @@ func (e *Engine) repairAll(ctx context.Context) bool {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			defer e.live.release(l)
-			if err := e.repair(ctx, l); err != nil {
+			err := e.repair(ctx, l)
+			if err != nil {
 				failed.Store(true)
 				e.repairFailed(l, err)
+			}
+			if !retried(err) {
+				e.relaunch(l)
 			}
 		})
 	}
@@ -254,12 +258,16 @@ func (e *Engine) repairAll(ctx context.Context) bool {
 }
 
 func (e *Engine) repairFailed(l *live, err error) {
-	switch {
-	case errors.Is(err, task.ErrUnavailable), errors.Is(err, context.Canceled):
+	if retried(err) {
 		e.scheduleRepair(l, nil)
-	default:
-		e.cfg.Logger.Error("repair task", "task", l.ref.id, "error", err)
+		return
 	}
+	e.cfg.Logger.Error("repair task", "task", l.ref.id, "error", err)
+}
+
+// retried reports whether a repair that has failed is tried again.
+func retried(err error) bool {
+	return errors.Is(err, task.ErrUnavailable) || errors.Is(err, context.Canceled)
 }
 
 // repair makes this process consistent with the stored head of a task. Requests that were stored
@@ -284,7 +292,7 @@ func (e *Engine) repair(ctx context.Context, l *live) error {
 	case h.Visibility == task.Replied || e.fenced.Load():
 		return nil
 	case u.orphan && e.orphaned(&h):
-		return e.adoptOrphan(l)
+		return e.tryAdopt(l)
 	case h.CancelAt != 0:
 		if canceling {
 			return nil
@@ -338,7 +346,7 @@ func (e *Engine) repairCancel(l *live, h *task.Head, u *pendingWork) error {
 // repairRun queues a task that has an unread message, or a claimed message whose run has not
 // started. Queueing a task twice does no harm.
 func (e *Engine) repairRun(l *live, u *pendingWork) error {
-	if err := e.unclaim(l, u.unstarted, false); err != nil {
+	if err := e.unclaim(l, u.unstarted); err != nil {
 		return err
 	}
 	if err := e.releaseClaim(l, u.unreleased); err != nil {

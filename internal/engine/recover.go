@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/task"
 )
@@ -22,8 +23,10 @@ const (
 	recoverers = 64
 )
 
-// recover recovers the open tasks of an earlier process.
+// recover recovers the open tasks of an earlier process. Those of serial agents begin when all wait in
+// their order.
 func (e *Engine) recover(ctx context.Context) error {
+	defer func() { e.launchAll(e.scheduler.open()) }()
 	return e.eachOrphan(ctx, "recover", func(h task.Head) func() {
 		if e.restsUnattended(&h) {
 			return nil
@@ -85,85 +88,173 @@ func (e *Engine) orphaned(h *task.Head) bool {
 
 // recoverTask loads and recovers one orphaned task.
 func (e *Engine) recoverTask(ctx context.Context, h task.Head) {
-	k := ref{h.Owner, h.ID}
-	l := e.live.add(e.newLive(k))
+	l := e.live.add(e.newLive(ref{h.Owner, h.ID}))
 	defer e.live.release(l)
-	_, err := e.load(ctx, l)
-	if err == nil {
-		err = e.adoptOrphan(l)
-	}
-	if err != nil {
-		e.cfg.Logger.Error("recover task", "task", h.ID, "error", err)
-		e.deferWork(l, func(u *pendingWork) { u.orphan = true })
-	}
+	e.adoptOrphan(ctx, l)
 }
 
-// adoptOrphan continues, cancels or fails a task of an earlier process.
-func (e *Engine) adoptOrphan(l *live) error {
-	h := l.snapshot()
-	a := e.agent(h.Performer())
+// recovery is what becomes of an orphaned task.
+type recovery uint8
+
+const (
+	leaveAlone   recovery = iota // it is no orphan any more
+	askToCancel                  // its agent carries out the cancel request
+	cancelNow                    // the request is carried out without the agent
+	giveUp                       // the task fails
+	answerItself                 // the hub answers the question of its agent
+	goOn                         // its run continues, by its checkpoint
+	runAgain                     // its message is unread again, and waits for a run
+	waitForRun
+)
+
+// recoveryOf decides on an orphaned task by its head and the traits of its agent, which are nil if
+// there is none.
+func recoveryOf(h *task.Head, t *agent.Traits) recovery {
+	claimed := h.Run.Dispatch == task.Claimed
 	switch {
-	case !e.orphaned(&h) || h.State.Terminal():
-		return nil
-	case h.CancelAt != 0 && a != nil && a.traits().Resumable:
-		if mine, err := e.adoptHolder(l); !mine {
-			return err
-		}
-		return e.recoverCancel(l)
+	case h.CancelAt != 0 && t != nil && t.Resumable:
+		return askToCancel
 	case h.CancelAt != 0:
-		return e.endOrphan(l)
-	case a == nil:
-		return e.end(l, task.Failed, goneAgent, errFencedBy)
+		return cancelNow
+	case t == nil:
+		return giveUp
 	case h.Run.Dispatch == task.Asking && !h.Waiting(): // otherwise the message answers
-		if mine, err := e.adoptHolder(l); !mine {
-			return err
-		}
-		e.startReply(l)
-		return nil
-	case h.Run.Dispatch == task.Claimed && !repeatable(a, &h):
-		return e.end(l, task.Failed, interruption(a, &h), errFencedBy)
-	case h.Run.Dispatch == task.Claimed:
-		if err := e.unclaim(l, h.Run.Epoch, true); err != nil {
-			return err
-		}
-		e.enqueueAs(l, ticket{live: l, key: queueKeyOf(a, &h), recovered: true})
-		return nil
+		return answerItself
+	case claimed && t.Resumable:
+		return goOn
+	case claimed && repeatable(t, h):
+		return runAgain
+	case claimed:
+		return giveUp
 	}
-	if mine, err := e.adoptHolder(l); !mine {
+	return waitForRun
+}
+
+// adoptOrphan continues, cancels or fails a task of an earlier process. If the store fails, the task is
+// adopted once it works, and no serial run begins before: the task may be the oldest of its context.
+func (e *Engine) adoptOrphan(ctx context.Context, l *live) {
+	_, err := e.load(ctx, l)
+	if err == nil {
+		err = e.tryAdopt(l)
+	}
+	if err == nil {
+		return
+	}
+	e.cfg.Logger.Error("recover task", "task", l.ref.id, "error", err)
+	e.deferWork(l, func(u *pendingWork) {
+		if !u.orphan {
+			u.orphan = true
+			e.scheduler.hold()
+		}
+	})
+}
+
+// tryAdopt decides on an orphaned task in the change that makes this process its holder: another
+// hub may have the task meanwhile, and its run may have shown output.
+func (e *Engine) tryAdopt(l *live) error {
+	var what recovery
+	var a *Agent
+	err := e.change(l, func(c *task.Change) error {
+		h := &c.Prev
+		if what = leaveAlone; !e.orphaned(h) || h.State.Terminal() {
+			return errUnchanged
+		}
+		var t *agent.Traits
+		if a = e.agent(h.Performer()); a != nil {
+			t = new(a.traits())
+		}
+		switch what = recoveryOf(h, t); {
+		case what == giveUp && t == nil:
+			return l.ending(task.Failed, goneAgent)(c)
+		case what == giveUp:
+			return l.ending(task.Failed, interruption(t, h))(c)
+		case what == runAgain:
+			return e.putBack(l, c)
+		case e.cfg.Peers == nil:
+			return errUnchanged
+		}
+		c.Next.Run.Holder = e.ownHolder()
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	e.enqueue(l, a)
+	switch what {
+	case leaveAlone, giveUp:
+	case askToCancel:
+		return e.recoverCancel(l)
+	case cancelNow:
+		return e.endOrphan(l)
+	case answerItself:
+		e.startReply(l)
+	case goOn:
+		e.goOn(l, a)
+	default:
+		h := l.snapshot()
+		e.enqueueAs(ticket{live: l, key: queueKeyOf(a, &h), recovered: what == runAgain})
+	}
 	return nil
+}
+
+// goOn continues the run of an earlier process. It waits neither for a place nor for the key of its
+// context: what it waits for may wait for its report.
+func (e *Engine) goOn(l *live, a *Agent) {
+	if !l.startRouse() {
+		return
+	}
+	h := l.snapshot()
+	s := ticket{live: l, key: queueKeyOf(a, &h), after: h.Run.Epoch, recovered: true, rested: true}
+	e.live.retain(l)
+	e.scheduler.resume(s.key)
+	e.launchAll([]ticket{s})
 }
 
 // enqueue puts a task into the queue.
 func (e *Engine) enqueue(l *live, a *Agent) {
 	h := l.snapshot()
-	e.enqueueAs(l, ticket{live: l, key: queueKeyOf(a, &h)})
+	e.enqueueAs(ticket{live: l, key: queueKeyOf(a, &h)})
 }
 
-func (e *Engine) enqueueAs(l *live, s ticket) {
-	e.live.retain(l)
-	e.launchAll(e.scheduler.wait(s))
+// enqueueAs puts a ticket into the queue, unless its task has one that is stalled.
+func (e *Engine) enqueueAs(s ticket) {
+	s.live.mu.Lock()
+	stalled := len(s.live.stalled) > 0
+	s.live.mu.Unlock()
+	if stalled && !s.rested {
+		s.hasBegun()
+		return
+	}
+	s.at = s.live.position()
+	e.live.retain(s.live)
+	e.wait(s)
+}
+
+// wait puts a ticket with a reference to its task into the queue.
+func (e *Engine) wait(s ticket) {
+	next, queued := e.scheduler.wait(s)
+	if !queued {
+		s.hasBegun()
+		e.live.release(s.live)
+	}
+	e.launchAll(next)
 }
 
 // repeatable reports whether a started run may be repeated.
-func repeatable(a *Agent, h *task.Head) bool {
-	t := a.traits()
+func repeatable(t *agent.Traits, h *task.Head) bool {
 	return t.Resumable || t.Idempotent && !h.Run.Disclosed && h.Run.Attempt < maxAttempts
 }
 
 // interruption returns the reason for the failure of a task whose run must not be repeated.
-func interruption(a *Agent, h *task.Head) string {
-	if a.traits().Idempotent && !h.Run.Disclosed {
+func interruption(t *agent.Traits, h *task.Head) string {
+	if t.Idempotent && !h.Run.Disclosed {
 		return fmt.Sprintf("interrupted by restart in %d attempts", h.Run.Attempt)
 	}
 	return "interrupted by restart"
 }
 
-// unclaim puts a task back to waiting for a run, if epoch still has the claim: its message
-// becomes unread. If its execution had not begun, it does not count as an attempt.
-func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
+// unclaim puts a task back to waiting for a run whose execution has not begun, if epoch still has
+// the claim. It does not count as an attempt.
+func (e *Engine) unclaim(l *live, epoch int64) error {
 	if epoch == 0 {
 		return nil
 	}
@@ -171,30 +262,29 @@ func (e *Engine) unclaim(l *live, epoch int64, begun bool) error {
 		if c.Prev.Run.Dispatch != task.Claimed || c.Prev.Run.Epoch != epoch || c.Prev.State.Terminal() {
 			return errUnchanged
 		}
-		e.queue(&c.Next)
-		if !begun {
-			c.Next.Run.Attempt--
-		}
-		c.Next.Visibility = task.Visible
-		c.Next.Consumed = c.Prev.Consumed - 1 // the message of the run is unread again
-		return e.reread(l, &c.Prev)
+		c.Next.Run.Attempt--
+		return e.putBack(l, c)
 	})
+}
+
+// putBack makes the message of a claimed task unread again. The caller holds l.write.
+func (e *Engine) putBack(l *live, c *task.Change) error {
+	e.queue(&c.Next)
+	c.Next.Visibility = task.Visible
+	c.Next.Consumed = c.Prev.Consumed - 1
+	return e.reread(l, &c.Prev)
 }
 
 // reread inserts the message that was read last before the unread ones. The caller holds
 // l.write. It does no harm if the message turns out to be read.
 func (e *Engine) reread(l *live, h *task.Head) error {
-	page, err := e.store.Read(e.ctx, h.Key, h.Consumed-1)
+	m, err := e.lastRead(h)
 	if err != nil {
 		return err
-	}
-	if len(page) == 0 {
-		return fmt.Errorf("read %s: log ends before v%d", h.ID, h.Consumed)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.inbox) == 0 || l.inbox[0].version != h.Consumed {
-		m := inbound{version: h.Consumed, body: page[0].Body, call: page[0].Call}
 		l.inbox = slices.Insert(l.inbox, 0, m)
 	}
 	return nil

@@ -68,7 +68,7 @@ func (e *Engine) enqueueLater(l *live, s ticket) {
 	e.live.retain(l)
 	started := e.work.run(func() {
 		defer e.live.release(l)
-		e.enqueueAs(l, s)
+		e.enqueueAs(s)
 	})
 	if !started { // the engine stops
 		l.endRouse()
@@ -96,34 +96,6 @@ func (l *live) endRouse() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rousing = false
-}
-
-// retake claims the message of a resting task again. It is not the first run for the message,
-// and does not count as a further attempt.
-func (e *Engine) retake(l *live) (m inbound, ok bool) {
-	err := e.change(l, func(c *task.Change) error {
-		ok = false
-		h := &c.Prev
-		if h.State.Terminal() || h.Run.Dispatch != task.Claimed || h.CancelAt != 0 || e.fenced.Load() || e.suspended.Load() {
-			return errUnchanged
-		}
-		page, err := e.store.Read(e.ctx, h.Key, h.Consumed-1)
-		if err != nil {
-			return err
-		}
-		if len(page) == 0 {
-			return fmt.Errorf("read %s: log ends before v%d", h.ID, h.Consumed)
-		}
-		m, ok = inbound{version: h.Consumed, body: page[0].Body, call: page[0].Call}, true
-		e.claim(&c.Next, h.Consumed, max(h.Run.Attempt, 2))
-		return nil
-	})
-	if err != nil {
-		e.cfg.Logger.Error("claim task", "task", l.ref.id, "error", err)
-		l.reportTrouble(err)
-		return inbound{}, false
-	}
-	return m, ok
 }
 
 func (r *run) hasBegun() {

@@ -291,12 +291,7 @@ func (e *Engine) recoverCancel(l *live) error {
 // continueTask lets a task continue whose agent has refused to cancel it, if an earlier process
 // left the task.
 func (e *Engine) continueTask(l *live) {
-	h := l.snapshot()
-	if !e.orphaned(&h) {
-		return
-	}
-	if err := e.adoptOrphan(l); err != nil {
-		e.cfg.Logger.Error("recover task", "task", l.ref.id, "error", err)
-		e.deferWork(l, func(u *pendingWork) { u.orphan = true })
+	if h := l.snapshot(); e.orphaned(&h) {
+		e.adoptOrphan(e.ctx, l)
 	}
 }

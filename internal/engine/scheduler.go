@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,10 +14,15 @@ import (
 type ticket struct {
 	live *live
 	key  queueKey
+	// at is the position among the tickets of a serial key.
+	at position
+	// after is the epoch of the run that has ended before, in this process or an earlier one. Zero means
+	// that any may have been the last one.
+	after int64
 	// recovered is set for a run that an earlier process has started. It is not held up if its
 	// agent is paused.
 	recovered bool
-	// rested is set if the task is claimed, and its last run rests.
+	// rested is set if the task is claimed, and its last run rests, or has ended with its process.
 	rested bool
 	// since is when the ticket began to wait.
 	since time.Time
@@ -27,6 +34,17 @@ func (s *ticket) hasBegun() {
 	if s.begun != nil {
 		s.begun()
 	}
+}
+
+// position is the place of a message in the order of acceptance: its time, which increases in the
+// line of a serial key, and its task.
+type position struct {
+	at   task.Millis
+	task task.Key
+}
+
+func (p position) compare(q position) int {
+	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.task, q.task))
 }
 
 // queueKey identifies the tasks that run one after the other. It has no agent for tasks that run
@@ -70,55 +88,155 @@ func (k *queueKey) class() int {
 }
 
 // scheduler decides which task runs when: at most max runs of a class at a time, and at most one
-// of a serial key. Tickets that cannot run wait in the order of arrival in their class.
+// of a serial key. Tickets that cannot run wait in the order of arrival in their class; those of a
+// serial key in the order of acceptance, also if they arrive in another one after a restart.
+//
+// A key and a place are held by a run, or by a ticket that is launched. Both end with release.
 type scheduler struct {
 	mu      sync.Mutex // guards the fields below
 	max     [2]int
 	running [2]int
-	queue   [2][]ticket
-	serial  map[queueKey][]ticket // waiting behind a running task of the key
+	queue   [2][]turn
+	lines   map[queueKey]*line
 	waiting int
+	// holds counts the reasons for which no run of a serial key begins: tickets with an earlier
+	// position may follow.
+	holds int
+}
+
+// line holds the tickets of a serial key, in the order of acceptance.
+type line struct {
+	waiting []ticket
+	// running counts the runs that have the key: one, unless runs of another hub were taken over.
+	running int
+	// queued is set while the line has a turn in the queue of its class.
+	queued bool
+	// last is the position of the message that was accepted last.
+	last task.Millis
+}
+
+// turn is an element of the queue of a class: a ticket, or the first ticket of a line.
+type turn struct {
+	ticket ticket
+	line   *line
 }
 
 func newScheduler(here, away int) *scheduler {
-	return &scheduler{max: [2]int{here, away}, serial: make(map[queueKey][]ticket)}
+	return &scheduler{max: [2]int{here, away}, lines: make(map[queueKey]*line)}
+}
+
+// hold prevents that runs of serial keys begin, until open is called as often.
+func (q *scheduler) hold() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.holds++
+}
+
+// open ends one hold. It returns the tickets that may run now.
+func (q *scheduler) open() []ticket {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.holds--; q.holds > 0 {
+		return nil
+	}
+	var ready []*line
+	for _, n := range q.lines {
+		if n.ready() {
+			ready = append(ready, n)
+		}
+	}
+	slices.SortFunc(ready, func(a, b *line) int { return a.waiting[0].at.compare(b.waiting[0].at) })
+	for _, n := range ready {
+		q.queueLocked(n)
+	}
+	return append(q.nextLocked(0), q.nextLocked(1)...)
+}
+
+// stamp returns the time of a message that is accepted at the given time: in a line, times increase
+// even if the clock does not.
+func (q *scheduler) stamp(k queueKey, at task.Millis) task.Millis {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.lines[k]
+	if n == nil {
+		return at
+	}
+	n.last = max(at, n.last+1)
+	return n.last
 }
 
 // tryAcquire takes a place for a run. It reports whether one was free.
 func (q *scheduler) tryAcquire(k queueKey) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.acquireLocked(k)
-}
-
-func (q *scheduler) acquireLocked(k queueKey) bool {
 	class := k.class()
 	if q.running[class] >= q.max[class] {
 		return false
 	}
 	if k.serial() {
-		if _, busy := q.serial[k]; busy {
+		if q.holds > 0 || q.lines[k] != nil {
 			return false
 		}
-		q.serial[k] = nil
+		q.lines[k] = &line{running: 1}
 	}
 	q.running[class]++
 	return true
 }
 
-// wait queues s and returns the tickets that may run now: usually none, or s itself if a place
-// has become free meanwhile.
-func (q *scheduler) wait(s ticket) []ticket {
+// resume takes a place for a run that continues the work of an earlier one elsewhere. It does not
+// wait for other runs: they may wait for what that work holds.
+func (q *scheduler) resume(k queueKey) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting++
-	s.since = time.Now()
-	if _, busy := q.serial[s.key]; busy && s.key.serial() {
-		q.serial[s.key] = append(q.serial[s.key], s)
-	} else {
-		q.queue[s.key.class()] = append(q.queue[s.key.class()], s)
+	q.running[k.class()]++
+	if k.serial() {
+		q.lineLocked(k).running++
 	}
-	return q.nextLocked(s.key.class())
+}
+
+func (q *scheduler) lineLocked(k queueKey) *line {
+	n := q.lines[k]
+	if n == nil {
+		n = new(line)
+		q.lines[k] = n
+	}
+	return n
+}
+
+// wait queues s and returns the tickets that may run now: usually none, or s itself if a place
+// has become free meanwhile. It reports whether s was queued: a second ticket for the same message
+// of a serial key is not.
+func (q *scheduler) wait(s ticket) (next []ticket, queued bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	s.since = time.Now()
+	class := s.key.class()
+	if s.key.serial() {
+		n := q.lineLocked(s.key)
+		i, there := slices.BinarySearchFunc(n.waiting, s.at, func(t ticket, at position) int { return t.at.compare(at) })
+		if there {
+			return nil, false
+		}
+		n.waiting = slices.Insert(n.waiting, i, s)
+		n.last = max(n.last, s.at.at)
+		q.queueLocked(n)
+	} else {
+		q.queue[class] = append(q.queue[class], turn{ticket: s})
+	}
+	q.waiting++
+	return q.nextLocked(class), true
+}
+
+// ready reports whether a run of the line may begin once there is a place for it.
+func (n *line) ready() bool { return n.running == 0 && len(n.waiting) > 0 }
+
+// queueLocked gives a line a turn in the queue of its class, if it has none.
+func (q *scheduler) queueLocked(n *line) {
+	if q.holds == 0 && n.ready() && !n.queued {
+		n.queued = true
+		class := n.waiting[0].key.class()
+		q.queue[class] = append(q.queue[class], turn{line: n})
+	}
 }
 
 // release frees a place and returns the tickets that may run now.
@@ -128,12 +246,12 @@ func (q *scheduler) release(k queueKey) []ticket {
 	class := k.class()
 	q.running[class]--
 	if k.serial() {
-		behind := q.serial[k]
-		delete(q.serial, k)
-		if len(behind) > 0 {
-			// The first one moves to the queue of its class; the others stay behind it.
-			q.queue[class] = append(q.queue[class], behind...)
+		n := q.lines[k]
+		n.running--
+		if n.running == 0 && len(n.waiting) == 0 {
+			delete(q.lines, k)
 		}
+		q.queueLocked(n)
 	}
 	return q.nextLocked(class)
 }
@@ -142,14 +260,19 @@ func (q *scheduler) release(k queueKey) []ticket {
 func (q *scheduler) nextLocked(class int) []ticket {
 	var next []ticket
 	for len(q.queue[class]) > 0 && q.running[class] < q.max[class] {
-		s := q.queue[class][0]
+		t := q.queue[class][0]
 		q.queue[class] = q.queue[class][1:]
-		if !q.acquireLocked(s.key) {
-			q.serial[s.key] = append(q.serial[s.key], s)
-			continue
+		if n := t.line; n != nil {
+			n.queued = false
+			if q.holds > 0 || !n.ready() {
+				continue // a run was resumed, or tickets may follow
+			}
+			t.ticket, n.waiting = n.waiting[0], n.waiting[1:]
+			n.running++
 		}
+		q.running[class]++
 		q.waiting--
-		next = append(next, s)
+		next = append(next, t.ticket)
 	}
 	return next
 }
@@ -166,16 +289,21 @@ func (q *scheduler) oldest() time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var oldest time.Time
-	look := func(list []ticket) { // the first ticket of a list is its oldest, or near to it
-		if len(list) > 0 && (oldest.IsZero() || list[0].since.Before(oldest)) {
-			oldest = list[0].since
+	look := func(s *ticket) { // the first ticket of a list is its oldest, or near to it
+		if oldest.IsZero() || s.since.Before(oldest) {
+			oldest = s.since
 		}
 	}
-	for _, list := range q.queue {
-		look(list)
+	for class := range q.queue {
+		i := slices.IndexFunc(q.queue[class], func(t turn) bool { return t.line == nil })
+		if i >= 0 {
+			look(&q.queue[class][i].ticket)
+		}
 	}
-	for _, list := range q.serial {
-		look(list)
+	for _, n := range q.lines {
+		if len(n.waiting) > 0 {
+			look(&n.waiting[0])
+		}
 	}
 	return oldest
 }
