@@ -12,6 +12,9 @@ type Traits struct {
 	// Idempotent declares that the hub may repeat runs after a crash, at most three times. It
 	// repeats a run only while readers have received no state but SUBMITTED and WORKING.
 	Idempotent bool
+	// Again declares that an Idempotent run may be repeated even if readers have received output. The
+	// task keeps that output, and the new run should add artifacts of its own.
+	Again bool
 	// Pure declares that a run has no effect but its events. The hub may begin it before the message
 	// that creates its task is durable, and stores an answer that is complete at once together with
 	// the message; no reader sees either before. If they cannot be stored, the context of the run
@@ -35,7 +38,8 @@ type Traits struct {
 	// If the message cannot be stored, the context of the run ends, and the task never exists
 	// for any reader. It applies only to Away agents.
 	Early bool
-	// Serial agents run the tasks of one context one after the other.
+	// Serial agents run the tasks of one context one after the other, in the order in which the hub has
+	// accepted them, also after a restart. A task that waits for its caller lets others pass.
 	Serial bool
 	// Silence is the time after which the hub ends a run that yields nothing. Zero means the
 	// hub's default; negative means never.

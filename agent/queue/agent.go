@@ -25,6 +25,9 @@ type Agent struct {
 	Queue task.Agent
 	// Serial runs the tasks of one context one after the other.
 	Serial bool
+	// Again gives the message of a lost idempotent worker to another one even if its caller has received
+	// output.
+	Again bool
 }
 
 var (
@@ -61,7 +64,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		return nil, errors.New("a queue agent needs a hub, which keeps its checkpoints")
 	}
 	r := &run{
-		ctx: ctx, ec: ec, call: call, yield: yield, name: cmp.Or(a.Queue, call.Agent), serial: a.Serial,
+		ctx: ctx, ec: ec, call: call, yield: yield, name: cmp.Or(a.Queue, call.Agent), serial: a.Serial, again: a.Again,
 		key: taskKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
 	}
 	if err := protocol.JobAt(r.name).Check(); err != nil {

@@ -158,7 +158,7 @@ func (r *run) handleLostWorker(how string) {
 		close(r.cancel.unclaimed)
 		r.cancel, r.schedule.cancel = nil, time.Time{}
 		return
-	case !s.Idempotent || s.Disclosed:
+	case !s.Idempotent || s.Disclosed && !r.again:
 		r.fail("worker %s of agent %q %s after it had taken the message; its effects are not known", s.Worker, r.call.Agent, how)
 		return
 	case s.Tries >= maxTries:

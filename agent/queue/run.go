@@ -43,6 +43,8 @@ type run struct {
 	// serial is set if the tasks of a context run one after the other. stored is set if the
 	// publication of the work is in the checkpoint.
 	serial, stored bool
+	// again is set if another worker may begin again after output was shown.
+	again bool
 	// roused is set if the run continues one whose work is in the queue, resting if it has ended
 	// because it would only wait for a worker.
 	roused, resting bool

@@ -20,6 +20,9 @@ func Variables(env map[string]string) []string {
 	return all
 }
 
+// Again is the value of Agent.OnCrash for runs that may begin again.
+const Again = "again"
+
 // Executor returns the executor of a. runs is the folder for the records of its runs; see
 // command.Agent.
 func (a *Agent) Executor(runs string) *command.Agent {
@@ -32,6 +35,7 @@ func (a *Agent) Executor(runs string) *command.Agent {
 		MaxOutput:  int64(a.MaxOutput),
 		Runs:       runs,
 		Idempotent: a.Idempotent,
+		Again:      a.OnCrash == Again,
 		Serial:     a.Serial,
 		Silence:    time.Duration(a.Silence),
 	}

@@ -234,6 +234,9 @@ type Agent struct {
 	// Idempotent and Serial are traits of the agent.
 	Idempotent bool `yaml:"idempotent"`
 	Serial     bool `yaml:"serial"`
+	// OnCrash is "again" if a run may begin again after its caller has received output. The default is
+	// fail.
+	OnCrash string `yaml:"on_crash" enum:"fail,again"`
 	// Trust is "gated" for an agent that requires approval unless the caller is trusted. The
 	// default is open.
 	Trust string `yaml:"trust" enum:"open,gated"`

@@ -170,7 +170,7 @@ func (a *Agent) Spec() directory.Spec {
 	e := a.at()
 	r := a.Remote()
 	s := directory.Spec{
-		Name: task.Agent(a.Name), Title: cmp.Or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial,
+		Name: task.Agent(a.Name), Title: cmp.Or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial, Again: a.OnCrash == Again,
 		Transport: a.Transport, WellKnown: a.Queue != "" || a.RockBot != "", RockBot: task.Agent(a.RockBot),
 		Description: a.Description, Version: a.Version,
 		InputModes: a.InputModes, OutputModes: a.OutputModes, StrictModes: a.StrictModes,
@@ -251,6 +251,8 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	checkSkillPrograms(d, key, a)
 	if !a.Programs() {
 		checkNoProgram(d, key, a)
+	} else if a.OnCrash == Again && !a.Idempotent {
+		d.Problem(nil, key+".on_crash", "needs idempotent: true")
 	}
 	checkQueue(d, key, a)
 	if !a.Remotely() {
@@ -319,7 +321,7 @@ func checkNoProgram(d *yamlfile.Decoder, key string, a *Agent) {
 		{"grace", a.Grace != 0},
 		{"max_output", a.MaxOutput != 0},
 		{"silence", a.Silence != 0},
-		{"serial", a.Serial && a.Queue == ""},
+		{"on_crash", a.OnCrash != "" && a.Queue == ""},
 		{"timeout", a.Timeout != 0 && (a.Bound() || a.Thinks())},
 		{"idempotent", a.Idempotent && (a.Bound() || a.Thinks())},
 	} {

@@ -140,7 +140,7 @@ func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 	}
 	both, own := *first, specs[i]
 	both.Queue, both.RockBot = cmp.Or(first.Queue, own.Queue), cmp.Or(first.RockBot, own.RockBot)
-	both.Serial = first.Serial || own.Serial
+	both.Serial, both.Again = first.Serial || own.Serial, first.Again || own.Again
 	if first.URL == "" && !first.Pinned {
 		both.Title, both.Description = cmp.Or(first.Title, own.Title), cmp.Or(first.Description, own.Description)
 		both.Version = cmp.Or(first.Version, own.Version)

@@ -42,10 +42,12 @@ type Spec struct {
 	Name task.Agent `json:"name"`
 	// Title is the display name. If empty, it is Name.
 	Title string `json:"title,omitempty"`
-	// Queue is the agent's name on the bus, if workers at a queue perform its tasks. Serial is
-	// set if tasks of one context run one at a time.
-	Queue  task.Agent `json:"queue,omitempty"`
-	Serial bool       `json:"serial,omitempty"`
+	// Queue is the agent's name on the bus, if workers at a queue perform its tasks. Again is set if
+	// another worker may begin again after the loss of one that has shown output.
+	Queue task.Agent `json:"queue,omitempty"`
+	Again bool       `json:"again,omitempty"`
+	// Serial is set if tasks of one context run one at a time.
+	Serial bool `json:"serial,omitempty"`
 	// RockBot is the agent's name on RockBot's exchange; empty if it is not reached there.
 	RockBot task.Agent `json:"rockBot,omitempty"`
 	// Transport selects the transport of an agent that has a URL and a queue: "http" or

@@ -57,7 +57,7 @@ func (e *Engine) lasting() *run {
 		for _, l := range e.live.shards[i].all() {
 			l.mu.Lock()
 			r, h := l.run, &l.head
-			lasts := r != nil && r.ctx.Err() == nil && !r.traits.Resumable && (!r.traits.Idempotent || h.Run.Disclosed)
+			lasts := r != nil && r.ctx.Err() == nil && !r.traits.Resumable && !mayBeginAgain(&r.traits, h)
 			l.mu.Unlock()
 			if lasts {
 				return r
@@ -118,5 +118,5 @@ func (e *Engine) handsOver(h *task.Head) bool {
 		return false
 	}
 	t := a.traits()
-	return h.Run.Dispatch == task.Claimed && h.Run.Holder == e.ownHolder() && t.Idempotent && !t.Resumable && !h.Run.Disclosed
+	return h.Run.Dispatch == task.Claimed && h.Run.Holder == e.ownHolder() && !t.Resumable && mayBeginAgain(&t, h)
 }

@@ -38,6 +38,8 @@ type Agent struct {
 	// Others are members of Card that the protocol does not define: see card.Options.
 	Others   []byte
 	Executor a2asrv.AgentExecutor
+	// Serial adds the trait agent.Traits.Serial to those of the executor.
+	Serial bool
 	// ListedSkills restricts the agent to messages for the skills that its card lists. Without
 	// it, an agent whose card lists none is found by any skill that no card lists.
 	ListedSkills bool
@@ -165,8 +167,12 @@ func (e *Engine) Limiter() *ratelimit.Limiter { return e.limiter }
 // Memory returns the budget for the memory of large requests and runs.
 func (e *Engine) Memory() *membudget.Budget { return e.memory }
 
-// traits returns the traits that the agent's executor declares.
-func (a *Agent) traits() agent.Traits { return agent.TraitsOf(a.Executor) }
+// traits returns the traits that the agent's executor declares, and those that are added.
+func (a *Agent) traits() agent.Traits {
+	t := agent.TraitsOf(a.Executor)
+	t.Serial = t.Serial || a.Serial
+	return t
+}
 
 // Check is one named condition of readiness.
 type Check struct {

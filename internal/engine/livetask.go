@@ -166,7 +166,7 @@ func (l *live) position() position {
 	defer l.mu.Unlock()
 	p := position{task: l.head.Key}
 	if len(l.inbox) > 0 {
-		p.at = l.inbox[0].at
+		p.at, p.later = l.inbox[0].at, l.inbox[0].version > 1
 	}
 	return p
 }

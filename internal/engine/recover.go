@@ -241,12 +241,17 @@ func (e *Engine) wait(s ticket) {
 
 // repeatable reports whether a started run may be repeated.
 func repeatable(t *agent.Traits, h *task.Head) bool {
-	return t.Resumable || t.Idempotent && !h.Run.Disclosed && h.Run.Attempt < maxAttempts
+	return t.Resumable || mayBeginAgain(t, h) && h.Run.Attempt < maxAttempts
+}
+
+// mayBeginAgain reports whether readers may receive the output of another run from its beginning.
+func mayBeginAgain(t *agent.Traits, h *task.Head) bool {
+	return t.Idempotent && (t.Again || !h.Run.Disclosed)
 }
 
 // interruption returns the reason for the failure of a task whose run must not be repeated.
 func interruption(t *agent.Traits, h *task.Head) string {
-	if t.Idempotent && !h.Run.Disclosed {
+	if mayBeginAgain(t, h) {
 		return fmt.Sprintf("interrupted by restart in %d attempts", h.Run.Attempt)
 	}
 	return "interrupted by restart"

@@ -36,15 +36,21 @@ func (s *ticket) hasBegun() {
 	}
 }
 
-// position is the place of a message in the order of acceptance: its time, which increases in the
-// line of a serial key, and its task.
+// position is the place of a message in the order of acceptance of its line.
 type position struct {
-	at   task.Millis
 	task task.Key
+	// at increases in a line; later is set for a message to a task that existed before.
+	at    task.Millis
+	later bool
 }
 
-func (p position) compare(q position) int {
-	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.task, q.task))
+// before reports whether p was accepted before q. Keys increase with each task, whatever the clock
+// shows; the other messages have their times alone.
+func (p position) before(q position) bool {
+	if p.at == q.at || !p.later && !q.later {
+		return p.task < q.task
+	}
+	return p.at < q.at
 }
 
 // queueKey identifies the tasks that run one after the other. It has no agent for tasks that run
@@ -111,7 +117,7 @@ type line struct {
 	running int
 	// queued is set while the line has a turn in the queue of its class.
 	queued bool
-	// last is the position of the message that was accepted last.
+	// last is the time of the message that was accepted last.
 	last task.Millis
 }
 
@@ -145,7 +151,7 @@ func (q *scheduler) open() []ticket {
 			ready = append(ready, n)
 		}
 	}
-	slices.SortFunc(ready, func(a, b *line) int { return a.waiting[0].at.compare(b.waiting[0].at) })
+	slices.SortFunc(ready, func(a, b *line) int { return cmp.Compare(a.waiting[0].at.task, b.waiting[0].at.task) })
 	for _, n := range ready {
 		q.queueLocked(n)
 	}
@@ -213,8 +219,11 @@ func (q *scheduler) wait(s ticket) (next []ticket, queued bool) {
 	class := s.key.class()
 	if s.key.serial() {
 		n := q.lineLocked(s.key)
-		i, there := slices.BinarySearchFunc(n.waiting, s.at, func(t ticket, at position) int { return t.at.compare(at) })
-		if there {
+		i := len(n.waiting) // nearly all tickets come in their order
+		for i > 0 && s.at.before(n.waiting[i-1].at) {
+			i--
+		}
+		if i > 0 && n.waiting[i-1].at == s.at {
 			return nil, false
 		}
 		n.waiting = slices.Insert(n.waiting, i, s)

@@ -240,7 +240,7 @@ func (r *registrar) Put(e *directory.Entry) error {
 		return err
 	}
 	a := engine.Agent{
-		Name: e.Name(), Card: e.Card(), Others: e.Others, Executor: x, ListedSkills: true,
+		Name: e.Name(), Card: e.Card(), Others: e.Others, Executor: x, Serial: e.Spec.Serial, ListedSkills: true,
 		AdvisoryModes: e.Spec.Model == nil && !e.Spec.Local && e.Transport() == directory.HTTP && !e.Spec.StrictModes,
 	}
 	if had, ok := r.engine.Agent(e.Name()); ok {

@@ -120,7 +120,7 @@ func (h *Hub) QueueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 	if h.parts.Bus == nil {
 		return nil, fmt.Errorf("the hub has no bus, and the agent is at the queue %s", s.Queue)
 	}
-	return &queue.Agent{Dispatcher: h.parts.Bus, Queue: s.Queue, Serial: s.Serial}, nil
+	return &queue.Agent{Dispatcher: h.parts.Bus, Queue: s.Queue, Serial: s.Serial, Again: s.Again}, nil
 }
 
 // Executor returns the executor for an agent of the directory that is at a queue or at an

@@ -27,7 +27,7 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 	var all []engine.Agent
 	for i := range h.cfg.Agents {
 		a := &h.cfg.Agents[i]
-		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More()}
+		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More(), Serial: a.Serial}
 		switch {
 		case a.Remotely():
 			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.withIdentity(a, a.Remote())), true

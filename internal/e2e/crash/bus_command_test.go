@@ -48,8 +48,12 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 		}
 		return hubtest.Command{Args: args, Dir: dir}
 	}
-	args := []string{"agent", "run", "--name", role, "--concurrency", "4", "--drain", "1s", "--log-level", "debug"}
-	if role == robust {
+	slots := 4
+	if role == serialQueue {
+		slots = serialSlots
+	}
+	args := []string{"agent", "run", "--name", role, "--concurrency", strconv.Itoa(slots), "--drain", "1s", "--log-level", "debug"}
+	if role == robust || role == serialQueue {
 		args = append(args, "--idempotent")
 	}
 	if w.broker.inside && role == robust {

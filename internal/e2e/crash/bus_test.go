@@ -96,6 +96,9 @@ func newBusSystem(t *testing.T, b *broker, seed uint64) *busSystem {
 	roles := []string{workerRole, workerRole, workerRole}
 	if b.commands {
 		roles = []string{careful, robust, careful, robust}
+		if b.mixed {
+			roles = append(roles, serialQueue)
+		}
 		w.prepare(smallDisk(t))
 	}
 	if err := os.WriteFile(w.record, nil, 0o600); err != nil {

@@ -15,6 +15,8 @@ import (
 type job struct {
 	reader
 	url, agent, name string
+	// context is the context of the message; empty if the hub chooses it.
+	context string
 	// kind is one of the words that agents know, or "" for text alone. The message is that word
 	// and a number of chunks.
 	kind, text string
@@ -115,7 +117,7 @@ func (j *job) send(ctx context.Context) error {
 	j.sent++
 	j.book.write(&line{Op: opSend, Job: j.name})
 	r := j.message("send", j.name, j.says())
-	r.Body = sending{id: j.name, text: j.says(), waits: j.blocks}.body()
+	r.Body = sending{id: j.name, context: j.context, text: j.says(), waits: j.blocks}.body()
 	var f frame
 	err := hubtest.Call(ctx, r, &f)
 	switch {
@@ -210,7 +212,6 @@ type crowd struct {
 
 // run begins tasks until begin ends. The tasks must end before ctx does.
 func (c *crowd) run(ctx, begin context.Context, n int) {
-	c.active = map[*job]bool{}
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
@@ -227,12 +228,20 @@ func (c *crowd) run(ctx, begin context.Context, n int) {
 
 func (c *crowd) one(ctx context.Context, j *job) {
 	c.mu.Lock()
+	if c.active == nil {
+		c.active = map[*job]bool{}
+	}
 	c.active[j] = true
 	c.mu.Unlock()
 	err := j.run(ctx, c.back)
 	if err == nil {
 		err = c.insist(ctx, j)
 	}
+	c.note(j, err)
+}
+
+// note notes the end of a job, and its violation.
+func (c *crowd) note(j *job, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.active, j)

@@ -195,7 +195,7 @@ func (s *story) checkPushes(add addFlaw) {
 // most three times. A completed task has the output of one of its executions.
 func (s *story) checkEffects(add addFlaw) {
 	most := 1
-	if s.agent == robust || s.agent == again {
+	if slices.Contains([]string{robust, again, serialQueue, serialCommand}, s.agent) {
 		most = 3
 	}
 	for key, n := range s.effects {

@@ -123,6 +123,9 @@ func (j *job) checkLoad(full bool) error {
 		}
 		return j.checkRun()
 	}
+	if full && j.state == "FAILED" && j.agent == serialCommand && strings.Contains(j.why, "failed (reference ") {
+		return nil
+	}
 	if j.state == "FAILED" && excused(j.why) && j.load != "keyed" {
 		return nil
 	}
@@ -156,7 +159,9 @@ func (w *busSystem) ownAgents() string {
 		fmt.Fprintf(&b, "  - {name: %s, idempotent: %v, command: [%q], env: {%s: %s, %s: %s, %s: %q, TMPDIR: %q}}\n", name, name == again,
 			program, roleVar, programRole, agentVar, name, recordVar, w.record, w.temp())
 	}
-	return b.String() + "engine: {drain_timeout: 1s}\n"
+	models, agents := w.serialConfig(fmt.Sprintf("command: [%q], env: {%s: %s, %s: %s, %s: %q, TMPDIR: %q}",
+		program, roleVar, programRole, agentVar, serialCommand, recordVar, w.record, w.temp()))
+	return b.String() + agents + models + "engine: {drain_timeout: 1s}\n"
 }
 
 // hooks is a receiver of webhooks that records the accepted notifications in the ledger.

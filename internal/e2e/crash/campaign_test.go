@@ -126,6 +126,9 @@ func (c *campaign) gatherMixed(ctx, begin context.Context, prefix string) <-chan
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { c.sendInOrder(ctx, begin) })
 		c.crowd.run(ctx, begin, len(loads))
 	}()
 	return over
@@ -137,7 +140,7 @@ func (c *campaign) finalResult() result {
 	c.hub.Kill()
 	c.startHub()
 	lines := readLedger(c.t, c.record)
-	found := checkLedger(lines, c.stored(lines))
+	found := append(checkLedger(lines, c.stored(lines)), checkOrder(lines)...)
 	for _, err := range found {
 		c.t.Error(err)
 	}
@@ -226,7 +229,7 @@ func table(results []result) string {
 	rows("tasks", func(r *result) map[string]int { return r.tasks })
 	rows("flaws", func(r *result) map[string]int {
 		return map[string]int{
-			"lost": r.flaws[lost], "stuck": r.flaws[stuck], "repeated": r.flaws[repeated], "gaps": r.flaws[gap], "others": r.flaws[""],
+			"lost": r.flaws[lost], "stuck": r.flaws[stuck], "repeated": r.flaws[repeated], "gaps": r.flaws[gap], "unordered": r.flaws[unordered], "others": r.flaws[""],
 		}
 	})
 	rows("beside", func(r *result) map[string]int {

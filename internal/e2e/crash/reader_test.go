@@ -21,6 +21,8 @@ const (
 	stuck    flaw = "stuck"    // a task that does not end, or a notification that does not arrive
 	repeated flaw = "repeated" // an effect, a task or a message
 	gap      flaw = "gap"      // a stream misses an event, or repeats one
+
+	unordered flaw = "unordered" // a message of a serial context
 )
 
 // violation is an error that no crash excuses.
