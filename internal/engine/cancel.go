@@ -186,7 +186,12 @@ func (e *Engine) endCanceled(l *live, c *op.Caller) error {
 	if err := e.cancelChildren(l, c); err != nil {
 		return err
 	}
-	return e.end(l, task.Canceled, "", errCanceled)
+	return e.endBy(l, func(c *task.Change) error {
+		if c.Prev.CancelAt == 0 {
+			return errUnchanged // the agent has refused meanwhile
+		}
+		return ending(l.statusEntry(task.Canceled, ""))(c)
+	}, errCanceled)
 }
 
 // cancelFailed notifies the waiting callers that their request is not completed yet.

@@ -192,18 +192,18 @@ func (e *Engine) releaseClaim(l *live, epoch int64) error {
 // end writes a final status on the hub's own behalf, unless the task has ended, and fences the
 // run.
 func (e *Engine) end(l *live, s task.State, text string, cause error) error {
-	return e.endWith(l, l.statusEntry(s, text), cause)
+	return e.endBy(l, ending(l.statusEntry(s, text)), cause)
 }
 
-// endWith is like end with a whole entry.
-func (e *Engine) endWith(l *live, final task.Entry, cause error) error {
-	if err := e.change(l, ending(final)); err != nil {
+// endBy makes a change that may end the task. If it does, it fences the run.
+func (e *Engine) endBy(l *live, f step, cause error) error {
+	if err := e.change(l, f); err != nil {
 		return err
 	}
 	l.mu.Lock()
-	r := l.run
+	r, ended := l.run, l.head.Ended()
 	l.mu.Unlock()
-	if r != nil {
+	if r != nil && ended {
 		r.fence(cause)
 	}
 	return nil

@@ -121,7 +121,12 @@ func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 			if err != nil {
 				return err
 			}
-			err = e.end(l, task.Failed, "abandoned: no answer came", errFencedBy)
+			err = e.endBy(l, func(c *task.Change) error {
+				if c.Prev.Rev != heads[i].Rev {
+					return errUnchanged // an answer came
+				}
+				return ending(l.statusEntry(task.Failed, "abandoned: no answer came"))(c)
+			}, errFencedBy)
 			e.live.release(l)
 			if err != nil {
 				return err

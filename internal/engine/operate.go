@@ -182,11 +182,14 @@ func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reas
 		return task.Head{}, fmt.Errorf("fail: %w", err)
 	}
 	defer e.live.release(l)
-	if h := l.snapshot(); h.State.Terminal() || h.Visibility == task.Replied {
-		return h, fmt.Errorf("fail %s: %w (%s)", id, ErrEnded, endOf(&h))
-	}
-	if err := e.endWith(l, l.operatorEntry(task.Failed, "fail", reason), errFencedBy); err != nil {
-		return task.Head{}, fmt.Errorf("fail %s: %w", id, err)
+	err = e.endBy(l, func(c *task.Change) error {
+		if h := &c.Prev; h.Ended() {
+			return fmt.Errorf("%w (%s)", ErrEnded, endOf(h))
+		}
+		return ending(l.operatorEntry(task.Failed, "fail", reason))(c)
+	}, errFencedBy)
+	if err != nil {
+		return l.snapshot(), fmt.Errorf("fail %s: %w", id, err)
 	}
 	return l.snapshot(), nil
 }

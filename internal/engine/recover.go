@@ -165,9 +165,9 @@ func (e *Engine) tryAdopt(l *live) error {
 		}
 		switch what = recoveryOf(h, t); {
 		case what == giveUp && t == nil:
-			return l.ending(task.Failed, goneAgent)(c)
+			return ending(l.statusEntry(task.Failed, goneAgent))(c)
 		case what == giveUp:
-			return l.ending(task.Failed, interruption(t, h))(c)
+			return ending(l.statusEntry(task.Failed, interruption(t, h)))(c)
 		case what == runAgain:
 			return e.putBack(l, c)
 		case e.cfg.Peers == nil:

@@ -55,6 +55,9 @@ func TestRecovery(t *testing.T) {
 		{"idempotent", func(c chan context.Context) a2asrv.AgentExecutor { return idempotent(untilStopped(c)) }, task.Completed, "done"},
 		{"not idempotent", func(c chan context.Context) a2asrv.AgentExecutor { return untilStopped(c) }, task.Failed, "interrupted by restart"},
 		{"idempotent but with output", func(c chan context.Context) a2asrv.AgentExecutor { return idempotent(withOutput(c)) }, task.Failed, "interrupted by restart"},
+		{"again with output", func(c chan context.Context) a2asrv.AgentExecutor {
+			return agent.With(withOutput(c), agent.Traits{Idempotent: true, Again: true})
+		}, task.Completed, "done"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,10 +65,7 @@ func TestRecovery(t *testing.T) {
 			store, began := new(memstore.Store), make(chan context.Context, 1)
 			first := tt.first(began)
 			id := stopped(t, store, first, began)
-			second := a2asrv.AgentExecutor(words("x"))
-			if agent.TraitsOf(first).Idempotent {
-				second = idempotent(second)
-			}
+			second := agent.With(words("x"), agent.TraitsOf(first))
 			b := start(t, engine.Config{Store: store}, second)
 			h := b.wait(id, tt.want)
 			if got := statusText(t, b.get(id)); got != tt.text {

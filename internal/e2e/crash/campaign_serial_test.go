@@ -43,7 +43,8 @@ agents:
     command: 'x=$(cat); echo "{\"agent\":\"serial-remote\",\"job\":\"$x\"}" >>RECORD; sleep 0.05; printf done'
 `
 
-// serialConfig returns the models and agents of the configuration, and starts the servers behind them.
+// serialConfig returns the models and agents of the configuration, and starts the servers behind them. The
+// remote agent may take longer than a clock is moved.
 func (w *busSystem) serialConfig(program string) (models, agents string) {
 	w.t.Helper()
 	server := openaitest.New(w.t, openaitest.Config{Foreign: true}, func(r *openaitest.Request) openaitest.Turn {
@@ -53,7 +54,7 @@ func (w *busSystem) serialConfig(program string) (models, agents string) {
 	peer := hubtest.Start(w.t, hubtest.Options{Config: strings.ReplaceAll(peerProgram, "RECORD", w.record)})
 	return fmt.Sprintf("model_providers:\n  - {name: test, base_url: %q}\n", server.URL), fmt.Sprintf(`  - {name: %s, queue: %[1]s, serial: true}
   - {name: %s, serial: true, idempotent: true, %s}
-  - {name: %s, serial: true, endpoint: {backend: a2a, base_url: %q, target: serial-remote, options: {idempotent: true}}}
+  - {name: %s, serial: true, timeout: 24h, endpoint: {backend: a2a, base_url: %q, target: serial-remote, options: {idempotent: true}}}
   - {name: %s, serial: true, model: {model: test, system_prompt: "Say done.", forgetful: true}}
 `, serialQueue, serialCommand, program, serialRemote, peer.URL(), serialModel)
 }

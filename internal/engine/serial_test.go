@@ -1,0 +1,145 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
+
+	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/task"
+)
+
+// TestSerialOrderOverRestarts sends six messages to one context, and restarts the engine during each run.
+// An answer to an interrupted task has its place among the messages, not that of its task.
+func TestSerialOrderOverRestarts(t *testing.T) {
+	t.Parallel()
+	for name, traits := range map[string]agent.Traits{
+		"repeated": {Serial: true, Idempotent: true}, "resumed": {Serial: true, Resumable: true},
+		"elsewhere": {Serial: true, Resumable: true, Away: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var order []string
+				x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					text := ec.Message.Parts[0].Text()
+					if text == "ask" {
+						yield(status(ec, a2a.TaskStateInputRequired, "?"), nil)
+						return
+					}
+					if !slices.Contains(order, text) {
+						order = append(order, text)
+					}
+					select {
+					case <-time.After(time.Second):
+						yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+					case <-ctx.Done():
+					}
+				}}
+				cfg := engine.Config{Store: new(memstore.Store), DrainTimeout: -1, MaxRuns: 1, MaxAway: 1}
+				b := start(t, cfg, agent.With(x, traits))
+				in := func(s string) a2a.TaskID {
+					r := now(text(s))
+					r.Message.ContextID = "one"
+					return b.send(r).Head.ID
+				}
+				asked := in("ask")
+				time.Sleep(100 * time.Millisecond)
+				want := []string{"0", "1", "2", "answer", "3", "4", "5"}
+				for _, s := range want {
+					if s == "answer" {
+						b.send(now(reply(asked, s)))
+						continue
+					}
+					in(s)
+				}
+				for range want { // each run is interrupted, and most are in the next process
+					time.Sleep(600 * time.Millisecond)
+					b.stop()
+					b = start(t, cfg, agent.With(x, traits))
+					time.Sleep(1100 * time.Millisecond)
+				}
+				time.Sleep(10 * time.Second)
+				b.stop()
+				if !slices.Equal(order, want) {
+					t.Errorf("the order is %v, want %v", order, want)
+				}
+			})
+		})
+	}
+}
+
+// hurried is a store that makes another change of a task right before one that fails its condition: what
+// another hub, or another call, may store.
+type hurried struct {
+	memstore.Store
+
+	before func(*task.Change) *task.Change
+}
+
+func (s *hurried) Append(ctx context.Context, c *task.Change) error {
+	if s.before != nil {
+		if other := s.before(c); other != nil {
+			s.before = nil
+			if err := s.Store.Append(ctx, other); err != nil {
+				return fmt.Errorf("the other change: %w", err)
+			}
+		}
+	}
+	return s.Store.Append(ctx, c)
+}
+
+// TestRecoveryDecidesInItsChange: while a hub recovers a task, the output of its run becomes durable. The
+// run is not repeated.
+func TestRecoveryDecidesInItsChange(t *testing.T) {
+	t.Parallel()
+	store, began := new(hurried), make(chan context.Context, 1)
+	id := stopped(t, store, idempotent(untilStopped(began)), began)
+	store.before = func(c *task.Change) *task.Change {
+		other := &task.Change{Prev: c.Prev, Next: c.Prev}
+		other.Next.Rev++
+		other.Next.Run.Disclosed = true
+		return other
+	}
+	b := start(t, engine.Config{Store: store}, idempotent(words("x")))
+	if h := b.wait(id, task.Failed); h.Run.Epoch != 1 {
+		t.Errorf("the task has run %d, want the interrupted one", h.Run.Epoch)
+	}
+}
+
+// TestAnswerComesBeforeTheSweep: a task is answered while the hub fails it as abandoned.
+func TestAnswerComesBeforeTheSweep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := new(hurried)
+		b := start(t, engine.Config{Store: store, IdleRetention: time.Hour}, &executor{
+			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+				yield(status(ec, a2a.TaskStateInputRequired, "?"), nil)
+			},
+		})
+		id := b.send(text("hi")).Head.ID
+		time.Sleep(time.Hour)
+		store.before = func(c *task.Change) *task.Change {
+			if c.Next.State != task.Failed {
+				return nil
+			}
+			other := &task.Change{Prev: c.Prev, Next: c.Prev}
+			other.Next.Rev++
+			other.Next.Run.Holder, other.Next.Run.Dispatch, other.Next.Run.Epoch = "hub:other", task.Claimed, 2
+			return other
+		}
+		time.Sleep(2 * time.Minute)
+		if h := b.get(id).Head; h.State == task.Failed {
+			t.Errorf("the task is failed as abandoned, and has run %d", h.Run.Epoch)
+		}
+		b.stop()
+	})
+}
