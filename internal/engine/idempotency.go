@@ -121,6 +121,11 @@ func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error
 			return ad, err
 		}
 		ad, err = a.admitToTask(ctx)
+		if errors.Is(err, a2a.ErrUnsupportedOperation) { // the task may have ended with the message of a concurrent call
+			if had, err := a.engine.repeated(ctx, owner, name, a.request); had != nil || err != nil {
+				return had, err
+			}
+		}
 		if !errors.Is(err, task.ErrKeyUsed) {
 			return ad, err
 		}

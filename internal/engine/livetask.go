@@ -160,17 +160,6 @@ func unreadOf(e *task.Entry) inbound {
 	return inbound{version: e.Version, at: e.At, body: e.Body, call: e.Call}
 }
 
-// position returns the position of the next unread message.
-func (l *live) position() position {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := position{task: l.head.Key}
-	if len(l.inbox) > 0 {
-		p.at, p.later = l.inbox[0].at, l.inbox[0].version > 1
-	}
-	return p
-}
-
 // changedLocked returns a channel that is closed at the next change. The caller holds l.mu.
 func (l *live) changedLocked() <-chan struct{} {
 	if l.wake == nil {

@@ -53,6 +53,17 @@ func (p position) before(q position) bool {
 	return p.at < q.at
 }
 
+// position returns the position of the next unread message.
+func (l *live) position() position {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := position{task: l.head.Key}
+	if len(l.inbox) > 0 {
+		p.at, p.later = l.inbox[0].at, l.inbox[0].version > 1
+	}
+	return p
+}
+
 // queueKey identifies the tasks that run one after the other. It has no agent for tasks that run
 // concurrently.
 type queueKey struct {

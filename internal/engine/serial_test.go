@@ -143,3 +143,42 @@ func TestAnswerComesBeforeTheSweep(t *testing.T) {
 		b.stop()
 	})
 }
+
+// blinking is a store that does not find a request once, as if it were stored right after.
+type blinking struct {
+	memstore.Store
+
+	blink bool
+}
+
+func (s *blinking) Request(ctx context.Context, owner task.Owner, name task.Agent, key string) (task.Requested, error) {
+	if s.blink {
+		s.blink = false
+		return task.Requested{}, task.ErrNotFound
+	}
+	return s.Store.Request(ctx, owner, name, key)
+}
+
+// TestRepeatedAnswerMeetsTheFirst: an answer is sent again while the first one is stored and ends the task.
+func TestRepeatedAnswerMeetsTheFirst(t *testing.T) {
+	t.Parallel()
+	store := new(blinking)
+	b := start(t, engine.Config{Store: store, Idempotency: engine.Idempotency{Header: true}}, &executor{
+		run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			if ec.StoredTask == nil {
+				yield(status(ec, a2a.TaskStateInputRequired, "?"), nil)
+				return
+			}
+			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
+		},
+	})
+	id := b.send(text("hi")).Head.ID
+	answer := reply(id, "yes")
+	answer.Key = "k"
+	b.send(answer)
+	b.wait(id, task.Completed)
+	store.blink = true
+	if got := b.send(answer); got.Head.ID != id || got.Head.State != task.Completed {
+		t.Errorf("the answer that was sent again is answered with %v %v", got.Head.ID, got.Head.State)
+	}
+}

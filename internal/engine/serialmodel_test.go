@@ -315,6 +315,9 @@ func TestSerialModel(t *testing.T) {
 	} {
 		for _, contexts := range []string{"aab", "aba", "abb", "aaa"} {
 			for places := 1; places <= 2; places++ {
+				if places == 2 && contexts != "abb" {
+					continue // like one place, with more states
+				}
 				t.Run(fmt.Sprint(name, "/", contexts, "/", places), func(t *testing.T) {
 					t.Parallel()
 					enumerate(t, func() *world { return newWorld(traits, contexts, places) })
