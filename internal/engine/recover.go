@@ -197,7 +197,7 @@ func (e *Engine) tryAdopt(l *live) error {
 }
 
 // goOn continues the run of an earlier process. It waits neither for a place nor for the key of its
-// context: what it waits for may wait for its report.
+// context: the work elsewhere may wait for its report.
 func (e *Engine) goOn(l *live, a *Agent) {
 	if !l.startRouse() {
 		return

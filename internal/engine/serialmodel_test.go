@@ -17,7 +17,7 @@ import (
 //
 //   - A key and a place are held by a run, or by a ticket that the store could not claim and its repair
 //     launches again.
-//   - After a restart, runs go on whose work may be elsewhere, without waiting for a key or a place. All
+//   - After a restart, runs whose work may be elsewhere continue, without waiting for a key or a place. All
 //     other tasks wait in the order of acceptance, and none begins before all wait.
 //   - A claim is granted by the run of the task. Without one, it is denied if the task waits for its
 //     turn, so that the worker is free for the work of the run that holds the key.
@@ -54,7 +54,7 @@ type modelTask struct {
 	begun     bool
 }
 
-// job is what the worker has taken from the broker.
+// job is the work that the worker has taken from the broker.
 type job struct {
 	task          int
 	granted, done bool
@@ -214,7 +214,7 @@ func (w *world) finish(i int) {
 	w.launch(w.hub.release(w.key(i)))
 }
 
-// restart loses what the process has in memory.
+// restart loses the memory of the process.
 func (w *world) restart() {
 	w.crashes--
 	w.starting, w.opened, w.orphans = -1, false, map[int]bool{}
