@@ -38,7 +38,7 @@ func testProcess(t *testing.T, p natstest.Program) {
 	bustest.Run(t, features, func(t *testing.T) *bustest.Broker {
 		s := natstest.Start(t, p)
 		b := broker(s.URL, natsbus.Options{})
-		b.Stop, b.Start, b.URL = s.Stop, s.Start, s.URL
+		b.Stop, b.Start, b.URL = func(t *testing.T) { s.Stop(t) }, func(t *testing.T) { s.Start(t) }, s.URL
 		return b
 	})
 }

@@ -154,8 +154,7 @@ func TestRemote(t *testing.T) {
 func TestRowsOfJavaScript(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "node")
-	_, err := os.Stat("js/node_modules")
-	testenv.Met(t, err == nil, "what npm ci installs in cmd/bench/js")
+	testenv.Made(t, "cmd/bench/js/node_modules")
 	r, _ := runBench(t, "-only", "blocking,stream", "-servers", "js-sdk")
 	if diff := cmp.Diff([]string{"blocking js-sdk", "stream js-sdk"}, measured(t, &r)); diff != "" {
 		t.Errorf("measured lines (-want +got):\n%s", diff)
@@ -166,8 +165,7 @@ func TestRowsOfJavaScript(t *testing.T) {
 func TestRowsOfOthers(t *testing.T) {
 	t.Parallel()
 	testenv.Tool(t, "go")
-	_, err := os.Stat("../../internal/e2e/interop/python/v1/.venv/bin/python")
-	testenv.Met(t, err == nil, "internal/e2e/interop/python/v1/.venv (.ci/venvs makes it)")
+	testenv.Made(t, "internal/e2e/interop/python/v1/.venv")
 	r, _ := runBench(t, "-only", "blocking", "-servers", "python-sdk,trpc-a2a-go")
 	if diff := cmp.Diff([]string{"blocking python-sdk", "blocking trpc-a2a-go"}, measured(t, &r)); diff != "" {
 		t.Errorf("measured lines (-want +got):\n%s", diff)

@@ -44,13 +44,7 @@ var sdk = filepath.Join("..", "..", "sdk", "python")
 // python returns the interpreter of the virtual environment that .ci/venvs creates for the package.
 func python(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(sdk, ".venv", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = os.Stat(path)
-	testenv.Met(t, err == nil, "virtual environment sdk/python/.venv (run .ci/venvs)")
-	return path
+	return filepath.Join(testenv.Made(t, "sdk/python/.venv"), "bin", "python")
 }
 
 // broker is a broker that hub and workers use.

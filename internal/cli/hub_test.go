@@ -25,12 +25,35 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
-// TestHubScripts runs the scripts that need their own hub. $CONFORMANCE is the folder of the
-// conformance files. Hubs, and commands in the background, run the program of the tests, which is
-// $INSTRUMENTED. All others run $PARLEY_BINARY, if it is set: with the race detector each start takes 0.15 s of
-// processor time longer, and TestScripts runs these commands with it.
+// TestHubScripts runs the scripts that need their own hub and no other program.
 func TestHubScripts(t *testing.T) {
 	t.Parallel()
+	hubScripts(t, "hub", nil)
+}
+
+// TestNATSScripts runs the scripts that need a NATS server of their own, whose address is $NATS.
+func TestNATSScripts(t *testing.T) {
+	t.Parallel()
+	program := natstest.Debian(t)
+	hubScripts(t, "nats", func(tb testing.TB, env *testscript.Env) { env.Setenv("NATS", natstest.Start(tb, program).URL) })
+}
+
+// TestRabbitMQScripts runs the scripts that need a virtual host of RabbitMQ, whose address is $AMQP.
+func TestRabbitMQScripts(t *testing.T) {
+	t.Parallel()
+	server := rabbittest.Start(t)
+	hubScripts(t, "rabbitmq", func(tb testing.TB, env *testscript.Env) { env.Setenv("AMQP", server.VHost(tb)) })
+}
+
+// hubScripts runs the scripts in a folder. What they need of the machine is asked for before the first
+// script, or in prepare, which receives the test of its script: t must not end in a command of a script, which
+// runs in the goroutine of another test.
+//
+// $CONFORMANCE is the folder of the conformance files. Hubs, and commands in the background, run the program of
+// the tests, which is $INSTRUMENTED. All others run $PARLEY_BINARY, if it is set: with the race detector each
+// start takes 0.15 s of processor time longer, and TestScripts runs these commands with it.
+func hubScripts(t *testing.T, dir string, prepare func(testing.TB, *testscript.Env)) {
+	t.Helper()
 	conformance, err := filepath.Abs(filepath.Join("..", "e2e"))
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +63,7 @@ func TestHubScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "hub"),
+		Dir:                 filepath.Join("testdata", dir),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
@@ -50,6 +73,9 @@ func TestHubScripts(t *testing.T) {
 			env.Setenv("GORACE", noNap)
 			env.Setenv("CONFORMANCE", conformance)
 			env.Setenv("INSTRUMENTED", instrumented)
+			if prepare != nil {
+				prepare(env.T().(testing.TB), env)
+			}
 			if plain := os.Getenv("PARLEY_BINARY"); plain != "" {
 				env.Setenv("PATH", filepath.Dir(plain)+string(os.PathListSeparator)+env.Getenv("PATH"))
 			}
@@ -57,9 +83,7 @@ func TestHubScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startHub, "peer": peerHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
-			"rabbitmq": func(ts *testscript.TestScript, neg bool, args []string) { rabbitServer(t, ts, neg, args) },
-			"nats":     func(ts *testscript.TestScript, neg bool, args []string) { natsServer(t, ts, neg, args) },
-			"fetch":    fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
+			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
 			"certificate": certificate,
 		},
 	})
@@ -270,20 +294,4 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	http.DefaultClient.CloseIdleConnections()
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o644))
-}
-
-// natsServer starts a NATS server with JetStream and sets $NATS to its address: nats.
-func natsServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: nats")
-	}
-	ts.Setenv("NATS", natstest.Start(t, natstest.Debian(t)).URL)
-}
-
-// rabbitServer starts RabbitMQ and sets $AMQP to its address: rabbitmq.
-func rabbitServer(t *testing.T, ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: rabbitmq")
-	}
-	ts.Setenv("AMQP", rabbittest.Start(t).VHost(t))
 }

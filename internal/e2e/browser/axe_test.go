@@ -59,8 +59,10 @@ func (b *tab) accessible(page string, axe string) {
 // axeCore returns the program of axe-core.
 func axeCore(t *testing.T) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("node_modules", "axe-core", "axe.min.js"))
-	testenv.Met(t, err == nil, "axe-core (npm ci in internal/e2e/browser)")
+	b, err := os.ReadFile(filepath.Join(testenv.Made(t, "internal/e2e/browser/node_modules"), "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return string(b)
 }
 

@@ -26,19 +26,12 @@ import (
 	cdplog "github.com/chromedp/cdproto/log"
 )
 
-// programs are the names of browsers that chromedp can drive.
-var programs = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}
-
 var command, chromium string
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		for _, name := range programs {
-			if chromium == "" {
-				chromium, _ = exec.LookPath(name) // stays empty without one
-			}
-		}
-		if chromium == "" {
+		var ok bool
+		if chromium, ok = testenv.Find("chromium"); !ok {
 			return m.Run()
 		}
 		dir, err := os.MkdirTemp("", "browser")
@@ -78,7 +71,7 @@ func (h *hub) kill(t *testing.T) {
 // need skips or fails a test on a machine without Chromium.
 func need(t *testing.T) {
 	t.Helper()
-	testenv.Met(t, chromium != "", "program chromium")
+	testenv.Tool(t, "chromium")
 }
 
 // start starts the command with a new data folder and returns when it listens.

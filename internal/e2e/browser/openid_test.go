@@ -28,13 +28,8 @@ type corp struct {
 func startCorp(t *testing.T) *corp {
 	t.Helper()
 	need(t)
-	folder, err := filepath.Abs(filepath.Join("..", "interop", "oidc"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, missing := os.Stat(filepath.Join(folder, "node_modules", "oidc-provider"))
-	node, _ := exec.LookPath("node") // empty without one
-	testenv.Met(t, missing == nil && node != "", "oidc-provider (npm ci in internal/e2e/interop/oidc)")
+	testenv.Tool(t, "node")
+	folder := filepath.Dir(testenv.Made(t, "internal/e2e/interop/oidc/node_modules"))
 	port, release, err := testenv.ReservePort()
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ type broker struct {
 	// freeze suspends the broker until thaw is called; it is nil if it is inside.
 	freeze func(t *testing.T) (thaw func())
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
-	kill, start func(t *testing.T)
+	kill, start func(testing.TB)
 	// patience divides the number of kills, for brokers that start slowly.
 	patience int
 	// left returns the number of messages of each queue that is not empty, also of those that a
@@ -66,14 +66,14 @@ func onRabbit(t *testing.T) *broker {
 	return &broker{
 		through: func(proxy string) string { return fmt.Sprintf("amqp://guest:guest@%s/%%2F", proxy) },
 		addr:    "127.0.0.1:" + strconv.Itoa(s.Port()),
-		kill: func(t *testing.T) {
+		kill: func(t testing.TB) {
 			if !synced {
 				s.Sync(t)
 				synced = true
 			}
 			s.Kill()
 		},
-		start: func(t *testing.T) { s.Launch(t) }, freeze: func(t *testing.T) func() { return s.Freeze(t) }, patience: 8,
+		start: func(t testing.TB) { s.Launch(t) }, freeze: func(t *testing.T) func() { return s.Freeze(t) }, patience: 8,
 		left: func(t *testing.T) map[string]int { return s.Messages(t) },
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -17,8 +16,7 @@ import (
 // fewDescriptors starts a hub with 64 file descriptors, and returns its address.
 func fewDescriptors(t *testing.T) (addr string, p *hubtest.Process) {
 	t.Helper()
-	shell, err := exec.LookPath("sh")
-	testenv.Met(t, err == nil, "sh")
+	shell := testenv.Tool(t, "sh")
 	addr = hubtest.Addr(t)
 	p = hubtest.Launch(t, hubtest.Command{Path: shell, Dir: t.TempDir(), Args: []string{
 		"-c", `ulimit -n 64 && exec "$0" "$@"`, hubtest.Binary(t), "serve", "--listen", addr, "--data", t.TempDir(), "--log-level", "info",

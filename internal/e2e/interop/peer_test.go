@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -95,8 +94,7 @@ func (p *peer) offers(op string) bool {
 func node(script string) func(t *testing.T, dir string) []string {
 	return func(t *testing.T, dir string) []string {
 		program := testenv.Tool(t, "node")
-		_, err := os.Stat(filepath.Join(dir, "node_modules"))
-		testenv.Met(t, err == nil, "internal/e2e/interop/"+dir+"/node_modules (npm ci makes it)")
+		testenv.Made(t, "internal/e2e/interop/"+dir+"/node_modules")
 		return []string{program, script}
 	}
 }
@@ -106,12 +104,7 @@ func node(script string) func(t *testing.T, dir string) []string {
 func python(script string) func(t *testing.T, dir string) []string {
 	return func(t *testing.T, dir string) []string {
 		t.Helper()
-		program, err := filepath.Abs(filepath.Join(dir, ".venv", "bin", "python"))
-		if err == nil {
-			_, err = os.Stat(program)
-		}
-		testenv.Met(t, err == nil, "internal/e2e/interop/"+dir+"/.venv (.ci/venvs makes it)")
-		return []string{program, script}
+		return []string{filepath.Join(testenv.Made(t, "internal/e2e/interop/"+dir+"/.venv"), "bin", "python"), script}
 	}
 }
 
@@ -119,9 +112,7 @@ func python(script string) func(t *testing.T, dir string) []string {
 func java(class string) func(t *testing.T, dir string) []string {
 	return func(t *testing.T, dir string) []string {
 		program := testenv.Tool(t, "java")
-		_, classes := os.Stat(filepath.Join(dir, "target", "classes", "peer"))
-		_, packages := os.Stat(filepath.Join(dir, "target", "lib"))
-		testenv.Met(t, classes == nil && packages == nil, "internal/e2e/interop/"+dir+"/target (mvn compile makes it)")
+		testenv.Made(t, "internal/e2e/interop/"+dir+"/target")
 		path := "target/classes" + string(filepath.ListSeparator) + "target/lib/*"
 		// A small machine runs other tests concurrently.
 		return []string{program, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, class}

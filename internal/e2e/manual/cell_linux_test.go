@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -20,11 +22,15 @@ const cellEnv = "PARLEY_MANUAL_SCRIPT"
 // a loopback interface, and all its processes end with the script.
 func inCell(t *testing.T, script string, env []string) *exec.Cmd {
 	t.Helper()
-	probe := exec.Command("/bin/true")
-	probe.SysProcAttr = namespaces()
-	testenv.Met(t, probe.Run() == nil, "the right to make namespaces")
+	out, err := cell(t, os.DevNull, env).CombinedOutput()
+	testenv.Met(t, err == nil, strings.TrimSpace(fmt.Sprintf("the right to make namespaces (%v) %s", err, out)))
+	return cell(t, script, env)
+}
+
+func cell(t *testing.T, script string, env []string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(env, cellEnv+"="+script)
+	cmd.Env = append(slices.Clone(env), cellEnv+"="+script)
 	cmd.SysProcAttr = namespaces()
 	return cmd
 }
@@ -50,9 +56,9 @@ func enterCell(script string) {
 	os.Exit(1)
 }
 
-// ownProcesses makes /proc show the processes of the cell.
+// ownProcesses makes /proc show the processes of the cell. In a chroot, the root is not a mount, but /proc is.
 func ownProcesses() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := unix.Mount("", "/proc", "", unix.MS_PRIVATE, ""); err != nil {
 		return err
 	}
 	return unix.Mount("proc", "/proc", "proc", 0, "")

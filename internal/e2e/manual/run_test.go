@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,9 +15,6 @@ import (
 
 // docs is the folder of the pages.
 var docs = filepath.Join("..", "..", "..", "docs")
-
-// sdk is the virtual environment with the official Python SDK.
-var sdk = filepath.Join("..", "interop", "python", "v1", ".venv")
 
 // TestPages types each page of the tutorial and of the instructions.
 func TestPages(t *testing.T) {
@@ -40,11 +38,8 @@ func typed(t *testing.T, page string) {
 	if err != nil {
 		t.Fatalf("%s: %v", page, err)
 	}
-	if strings.Contains(read(t, page), "python3 -m venv") {
-		_, err := os.Stat(filepath.Join(sdk, "bin", "python"))
-		testenv.Met(t, err == nil, "the virtual environment of the SDK, which .ci/venvs makes,")
-	}
 	s := &session{t: t, page: page, dir: t.TempDir()}
+	s.ask(all)
 	s.write("script", s.script(all))
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
@@ -77,15 +72,29 @@ type session struct {
 	dir  string // for the files of the test; the shell works in its subfolder home
 }
 
+// ask asks for the programs that blocks start and that small machines lack.
+func (s *session) ask(all []block) {
+	s.t.Helper()
+	for _, name := range []string{"curl", "openssl", "pgrep", "python3"} {
+		word := regexp.MustCompile(`\b` + name + `\b`)
+		starts := func(b block) bool { return (b.kind == commands || b.kind == background) && word.MatchString(b.text) }
+		if !slices.ContainsFunc(all, starts) {
+			continue
+		}
+		path := testenv.Tool(s.t, name)
+		if name == "python3" {
+			// An environment with packages needs a network to be made, so it is made before.
+			venv := testenv.Made(s.t, "internal/e2e/interop/python/v1/.venv")
+			s.write("bin/python3", fmt.Sprintf("#!/bin/sh\nif [ \"$1 $2\" = '-m venv' ]; then exec ln -s %s \"$3\"; fi\nexec %s \"$@\"\n", venv, path))
+		}
+	}
+}
+
 // environment makes the home folder and the programs of the machine, and returns its variables.
 func (s *session) environment() []string {
-	python := testenv.Tool(s.t, "python3")
-	venv, err := filepath.Abs(sdk)
-	if err != nil {
+	if err := os.MkdirAll(filepath.Join(s.dir, "bin"), 0o755); err != nil {
 		s.t.Fatal(err)
 	}
-	// An environment with packages needs a network to be made, so it is made before.
-	s.write("bin/python3", fmt.Sprintf("#!/bin/sh\nif [ \"$1 $2\" = '-m venv' ]; then exec ln -s %s \"$3\"; fi\nexec %s \"$@\"\n", venv, python))
 	program, err := filepath.Abs(hubtest.Binary(s.t))
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,7 +1,6 @@
 package workers
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -30,16 +29,12 @@ func sdk(t *testing.T, name ...string) string {
 // python returns the interpreter of sdk/python.
 func python(t *testing.T) string {
 	t.Helper()
-	path := sdk(t, "python", ".venv", "bin", "python")
-	_, err := os.Stat(path)
-	testenv.Met(t, err == nil, "virtual environment sdk/python/.venv (run .ci/venvs)")
-	return path
+	return filepath.Join(testenv.Made(t, "sdk/python/.venv"), "bin", "python")
 }
 
 // node skips or fails the test unless sdk/ts is built.
 func node(t *testing.T) {
 	t.Helper()
 	testenv.Tool(t, "node")
-	_, err := os.Stat(sdk(t, "ts", "dist", "index.js"))
-	testenv.Met(t, err == nil, "build of sdk/ts (npm ci && npm run build in sdk/ts)")
+	testenv.Made(t, "sdk/ts/dist")
 }

@@ -60,6 +60,7 @@ func installWheel(t *testing.T) hubtest.Command {
 func installTarball(t *testing.T) hubtest.Command {
 	t.Helper()
 	node(t)
+	testenv.Tool(t, "npm")
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "package.json"), []byte("{}"), 0o600))
 	run(t, sdk(t, "ts"), "npm", "pack", "--silent", "--pack-destination", dir)

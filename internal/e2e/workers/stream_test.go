@@ -17,7 +17,7 @@ import (
 // too old for that gets a stream, too.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	for version, program := range map[string]func(*testing.T) natstest.Program{"current": natstest.Current, "2.9": natstest.Debian} {
+	for version, program := range map[string]func(testing.TB) natstest.Program{"current": natstest.Current, "2.9": natstest.Debian} {
 		for language, command := range besides(t) {
 			t.Run(language+"/"+version, func(t *testing.T) {
 				t.Parallel()

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // childEnv makes the test binary a process that holds the folder in the variable.
@@ -201,16 +199,5 @@ func TestFolderThatIsAFile(t *testing.T) {
 	_, err := Open(path)
 	if err == nil || errors.As(err, new(*InUseError)) || !strings.Contains(err.Error(), path) {
 		t.Errorf("Open of a file = %v; want an error that names it", err)
-	}
-}
-
-// A folder of another user is an error with its remedy. The superuser has each right but in file
-// systems of the kernel.
-func TestFolderOfAnotherUser(t *testing.T) {
-	t.Parallel()
-	testenv.OS(t, "linux")
-	_, err := Open("/sys/parley")
-	if want := fmt.Sprintf("as the user %d: give the folder to that user (chown -R %[1]d /sys/parley)", os.Geteuid()); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Open: %v, want an error with %q", err, want)
 	}
 }

@@ -59,8 +59,7 @@ func TestPrograms(t *testing.T) {
 	if _, err := format.Source([]byte(shown["Go"])); err != nil || shown["Go"] == "" {
 		t.Errorf("the program in Go does not parse: %v\n%s", err, shown["Go"])
 	}
-	python, err := exec.LookPath("python3")
-	testenv.Met(t, err == nil, "program python3")
+	python := testenv.Tool(t, "python3")
 	var got string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got = r.URL.Path + " " + r.Header.Get("A2A-Version")

@@ -29,13 +29,9 @@ type Program struct {
 }
 
 // Debian returns the installed server; t is skipped or fails without it.
-func Debian(t *testing.T) Program {
+func Debian(t testing.TB) Program {
 	t.Helper()
-	path, err := exec.LookPath("nats-server")
-	if err != nil { // on some machines only the superuser has the folder in PATH
-		path, err = exec.LookPath("/usr/sbin/nats-server")
-	}
-	testenv.Met(t, err == nil, "program nats-server")
+	path := testenv.Tool(t, "nats-server")
 	out, err := exec.Command(path, "--version").Output()
 	if err != nil {
 		t.Fatal(err)
@@ -44,19 +40,9 @@ func Debian(t *testing.T) Program {
 }
 
 // Current returns the server that .ci/run has built; t is skipped or fails without it.
-func Current(t *testing.T) Program {
+func Current(t testing.TB) Program {
 	t.Helper()
-	dir, err := os.Getwd()
-	for ; err == nil; dir = filepath.Dir(dir) {
-		// Nested modules have a go.mod, too, so the search looks for .ci.
-		if _, err := os.Stat(filepath.Join(dir, ".ci")); err == nil || dir == filepath.Dir(dir) {
-			break
-		}
-	}
-	path := filepath.Join(dir, ".ci", "bin", "nats-server")
-	_, err = os.Stat(path)
-	testenv.Met(t, err == nil, "program .ci/bin/nats-server (go build -o .ci/bin/ github.com/nats-io/nats-server/v2)")
-	return Program{Path: path, Syncs: true}
+	return Program{Path: testenv.Made(t, ".ci/bin/nats-server"), Syncs: true}
 }
 
 // Server is a server process.
@@ -73,18 +59,18 @@ type Server struct {
 }
 
 // Start starts a server, which ends with t.
-func Start(t *testing.T, p Program) *Server {
+func Start(t testing.TB, p Program) *Server {
 	t.Helper()
 	return start(t, &Server{program: p})
 }
 
 // StartTLS starts a server that requires TLS. The files have its certificate and its key as PEM.
-func StartTLS(t *testing.T, p Program, cert, key string) *Server {
+func StartTLS(t testing.TB, p Program, cert, key string) *Server {
 	t.Helper()
 	return start(t, &Server{program: p, tls: fmt.Sprintf("tls {\n  cert_file: %q\n  key_file: %q\n}\n", cert, key)})
 }
 
-func start(t *testing.T, s *Server) *Server {
+func start(t testing.TB, s *Server) *Server {
 	t.Helper()
 	s.dir, s.port = t.TempDir(), strconv.Itoa(testenv.Port(t))
 	s.Start(t)
@@ -97,7 +83,7 @@ func start(t *testing.T, s *Server) *Server {
 }
 
 // Start starts the server again, at the same address and with the same streams.
-func (s *Server) Start(t *testing.T) {
+func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	sync := ""
 	if s.program.Syncs {
@@ -144,7 +130,7 @@ func watch(lines *bufio.Scanner, ready chan<- string) {
 }
 
 // Stop kills the server.
-func (s *Server) Stop(t *testing.T) {
+func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Error(err)

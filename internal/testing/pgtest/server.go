@@ -87,11 +87,11 @@ func Need(tb testing.TB) {
 
 // Run runs a server for a program that is no test, such as a bench. Its caller must call End.
 func Run() (*Server, error) {
-	bin, ok := installed()
+	path, ok := testenv.Find("postgres")
 	if !ok {
 		return nil, errors.New("there is no PostgreSQL on this machine")
 	}
-	return create(bin, true)
+	return create(filepath.Dir(path), true)
 }
 
 // End ends a server of Run and removes its files.
@@ -112,23 +112,7 @@ func (s *Server) Create(name string) (string, error) {
 // skipped or fails.
 func programs(tb testing.TB) string {
 	tb.Helper()
-	bin, ok := installed()
-	testenv.Met(tb, ok, "program postgres (Debian: postgresql)")
-	return bin
-}
-
-func installed() (bin string, ok bool) {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres") // the pattern is valid
-	if len(found) == 0 {
-		if path, err := exec.LookPath("postgres"); err == nil {
-			found = append(found, path)
-		}
-	}
-	if len(found) == 0 {
-		return "", false
-	}
-	slices.Sort(found)
-	return filepath.Dir(found[len(found)-1]), true
+	return filepath.Dir(testenv.Tool(tb, "postgres"))
 }
 
 // create makes a folder and starts a server in it.

@@ -46,11 +46,11 @@ func StartTLS(tb testing.TB, cert, key string) *Server {
 
 // Run runs a broker for a program that is no test, such as a bench. Its caller must call End.
 func Run() (*Server, error) {
-	tools, ok := installed()
+	path, ok := testenv.Find("rabbitmq-server")
 	if !ok {
 		return nil, errors.New("there is no RabbitMQ on this machine")
 	}
-	s := &Server{tools: tools}
+	s := &Server{tools: filepath.Dir(path)}
 	return s, s.create()
 }
 
@@ -74,20 +74,7 @@ func start(tb testing.TB, s *Server) *Server {
 // toolsOf returns the folder of the broker's programs. Without it, tb is skipped or fails.
 func toolsOf(tb testing.TB) string {
 	tb.Helper()
-	tools, ok := installed()
-	testenv.Met(tb, ok, "program rabbitmq-server")
-	return tools
-}
-
-// installed returns the folder of the broker's programs. Debian's wrappers in the path change to
-// another user, so the folder of the wrapped programs is preferred.
-func installed() (tools string, ok bool) {
-	const debian = "/usr/lib/rabbitmq/bin"
-	if _, err := os.Stat(debian + "/rabbitmq-server"); err == nil {
-		return debian, true
-	}
-	path, err := exec.LookPath("rabbitmq-server")
-	return filepath.Dir(path), err == nil
+	return filepath.Dir(testenv.Tool(tb, "rabbitmq-server"))
 }
 
 // create makes a folder and starts the broker in it.

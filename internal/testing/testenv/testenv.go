@@ -15,7 +15,6 @@ package testenv
 
 import (
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,14 +35,6 @@ func Met(tb testing.TB, ok bool, what string) {
 	default:
 		tb.Skipf("%s is missing", what)
 	}
-}
-
-// Tool returns the path of the program name. Without the program it skips or fails tb.
-func Tool(tb testing.TB, name string) string {
-	tb.Helper()
-	path, err := exec.LookPath(name)
-	Met(tb, err == nil, "program "+name)
-	return path
 }
 
 // Env returns the value of an environment variable, such as the address of a database. If it is

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -56,29 +55,6 @@ func TestMetLetsGo(t *testing.T) {
 		if f.skipped != "" || f.failed != "" {
 			t.Errorf("PARLEY_CI=%q: Met ended the test: %q %q", ci, f.skipped, f.failed)
 		}
-	}
-}
-
-func TestTool(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("PATH", dir)
-	t.Setenv(CI, "")
-	var f fake
-	Tool(&f, "parley-tool")
-	if want := "program parley-tool is missing"; f.skipped != want {
-		t.Errorf("Tool skipped with %q, want %q", f.skipped, want)
-	}
-	name := "parley-tool"
-	if runtime.GOOS == "windows" {
-		name += ".exe"
-	}
-	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	f = fake{}
-	if got := Tool(&f, "parley-tool"); got != path || f.skipped != "" {
-		t.Errorf("Tool = %q (skipped %q), want %q", got, f.skipped, path)
 	}
 }
 

@@ -1,0 +1,143 @@
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// program is a program that tests ask for with [Tool].
+type program struct {
+	install string   // the command that installs it on Debian
+	places  []string // patterns of paths that are preferred to PATH
+	names   []string // other names of it
+}
+
+// programs are all programs that tests ask for. A test asks for each one that it starts, directly or
+// through a script, if the smallest system with Git and Go does not have it.
+var programs = map[string]program{
+	"bash":            {install: "part of each Debian"},
+	"chromium":        {install: "apt-get install chromium", names: []string{"chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}},
+	"curl":            {install: "apt-get install curl"},
+	"go":              {install: "https://go.dev/doc/install"},
+	"java":            {install: "apt-get install openjdk-17-jdk-headless"},
+	"nats-server":     {install: "apt-get install nats-server", places: []string{"/usr/sbin/nats-server"}}, // where PATH is not the superuser's
+	"node":            {install: "https://nodejs.org/en/download (20 or later)"},
+	"npm":             {install: "https://nodejs.org/en/download (20 or later)"},
+	"openssl":         {install: "apt-get install openssl"},
+	"pgrep":           {install: "apt-get install procps"},
+	"postgres":        {install: "apt-get install postgresql", places: []string{"/usr/lib/postgresql/*/bin/postgres"}},
+	"python3":         {install: "apt-get install python3 python3-venv"},
+	"rabbitmq-server": {install: "apt-get install rabbitmq-server", places: []string{"/usr/lib/rabbitmq/bin/rabbitmq-server"}}, // the wrapper in PATH changes to another user
+	"setsid":          {install: "part of each Debian"},
+	"sh":              {install: "part of each Unix"},
+	"socat":           {install: "apt-get install socat"},
+	"systemd-analyze": {install: "apt-get install systemd"},
+}
+
+// made are the files and folders of the tree that tests ask for with [Made], by the end of their path, and the
+// commands that make them.
+var made = map[string]string{
+	".ci/bin/nats-server": "go build -o .ci/bin/ github.com/nats-io/nats-server/v2",
+	".venv":               ".ci/venvs",
+	"node_modules":        "npm ci, in that folder",
+	"dist":                "npm ci && npm run build, in that folder",
+	"target":              ".ci/classes",
+	"awaken-peer":         ".ci/awaken",
+}
+
+// Find returns the path of a program of the table, and whether the machine has it.
+func Find(name string) (path string, ok bool) {
+	p := programs[name]
+	for _, pattern := range p.places {
+		found, _ := filepath.Glob(pattern) // the patterns are valid
+		slices.Sort(found)
+		for _, f := range slices.Backward(found) { // the newest version
+			if path, err := exec.LookPath(f); err == nil {
+				return path, true
+			}
+		}
+	}
+	for _, n := range append([]string{name}, p.names...) {
+		if path, err := exec.LookPath(n); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}
+
+// Tool returns the path of a program of the table. Without the program it skips or fails tb.
+func Tool(tb testing.TB, name string) string {
+	tb.Helper()
+	p, listed := programs[name]
+	if !listed {
+		tb.Fatalf("testenv: tests ask for the program %s, and package testenv does not list how to install it", name)
+	}
+	path, ok := Find(name)
+	asked(tb, name, path)
+	Met(tb, ok, "program "+name+" ("+p.install+")")
+	return path
+}
+
+// Made returns the absolute path of a file or folder below the root of the tree that a command makes, such as
+// an environment of Python. Without it, Made skips or fails tb.
+func Made(tb testing.TB, path string) string {
+	tb.Helper()
+	how := ""
+	for end, command := range made {
+		if strings.HasSuffix("/"+path, "/"+end) {
+			how = command
+		}
+	}
+	if how == "" {
+		tb.Fatalf("testenv: tests ask for %s, and package testenv does not list the command that makes it", path)
+	}
+	absolute := filepath.Join(root(tb), filepath.FromSlash(path))
+	_, err := os.Stat(absolute)
+	Met(tb, err == nil, path+" ("+how+")")
+	return absolute
+}
+
+// root returns the root of the tree. Modules below it have a go.mod, too, so the search looks for .ci.
+func root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".ci")); err == nil {
+			return dir
+		}
+	}
+	tb.Fatal("testenv: the working directory is outside of the tree")
+	return ""
+}
+
+// Asked is the environment variable with the path of a file that receives a line for each program that a test
+// asks for: the folder of the package, the test, the program and its path, separated by tabs.
+const Asked = "PARLEY_ASKED"
+
+// asked adds a line to the file that [Asked] names.
+func asked(tb testing.TB, name, path string) {
+	tb.Helper()
+	file := os.Getenv(Asked)
+	if file == "" {
+		return
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(strings.Join([]string{dir, tb.Name(), name, path}, "\t") + "\n"); err != nil {
+		tb.Fatal(err)
+	}
+}
