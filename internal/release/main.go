@@ -42,6 +42,11 @@ func prepare(dir string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build parley: %w\n%s", err, out)
 	}
+	return document(dir, program)
+}
+
+// document writes the files of the release that describe a program.
+func document(dir, program string) error {
 	for file, args := range map[string][]string{
 		"parley.1": {"man"}, "completions/parley.bash": {"completion", "bash"}, "completions/_parley": {"completion", "zsh"},
 		"completions/parley.fish": {"completion", "fish"},

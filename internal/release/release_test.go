@@ -59,7 +59,7 @@ func TestSBOM(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	dir := t.TempDir()
-	if err := prepare(dir); err != nil {
+	if err := document(dir, hubtest.Binary(t)); err != nil {
 		t.Fatal(err)
 	}
 	licences, err := os.ReadFile(filepath.Join(dir, "THIRD_PARTY_LICENSES"))

@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -48,6 +49,13 @@ func damagedFolder(t *testing.T) (fresh func(t *testing.T) string, ids []string)
 		}
 		return to
 	}, ids
+}
+
+// copyOf returns a hub for a copy of the folder. The copies have the same address for a broker of their own,
+// so none starts it.
+func copyOf(t *testing.T, data string) *smallHub {
+	t.Helper()
+	return &smallHub{t, hubtest.New(t, hubtest.Options{Data: data, Config: "parts: {threshold: 1KiB}", Flags: []string{"--bus", "off"}})}
 }
 
 // keepStore keeps a copy of the present store of a stopped hub.
@@ -173,7 +181,7 @@ func TestDamagedFolders(t *testing.T) {
 			t.Parallel()
 			data := fresh(t)
 			tt.spoil(t, data)
-			h := &smallHub{t, hubtest.New(t, hubtest.Options{Data: data, Config: "parts: {threshold: 1KiB}"})}
+			h := copyOf(t, data)
 			output, err := h.Parley(t.Context(), "doctor", "--data", data, "--offline")
 			if err == nil || !strings.Contains(output, tt.text) || !strings.Contains(output, "parley repair") {
 				t.Errorf("doctor = %v, want a failure with %q:\n%s", err, tt.text, output)
@@ -193,7 +201,13 @@ func TestDamagedFolders(t *testing.T) {
 // task that it had.
 func wantNotNew(t *testing.T, h *smallHub, ids []string, may bool) {
 	t.Helper()
-	if h.Start() != nil {
+	p, err := h.Launch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if p.Await(ctx, "msg=ready ", "stored data is damaged; examine") != nil { // the second one is never ready
 		return
 	}
 	if !may {
@@ -210,7 +224,7 @@ func wantNotNew(t *testing.T, h *smallHub, ids []string, may bool) {
 // wantServed starts a hub with a repaired folder.
 func wantServed(t *testing.T, data string, ids []string, least int, report string) {
 	t.Helper()
-	h := &smallHub{t, hubtest.New(t, hubtest.Options{Data: data, Config: "parts: {threshold: 1KiB}"})}
+	h := copyOf(t, data)
 	if text, err := h.Parley(t.Context(), "doctor", "--data", data, "--offline"); strings.Contains(text, "store      damaged") || strings.Contains(text, "wrong    store") {
 		t.Errorf("doctor finds the repaired folder damaged: %v\n%s", err, text)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 const finished = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}`
@@ -113,6 +115,8 @@ func TestCredentialsAreHidden(t *testing.T) {
 // TestCredentialsStayAtHome checks that credentials are sent only to the configured host.
 func TestCredentialsStayAtHome(t *testing.T) {
 	t.Parallel()
+	_, err := net.LookupHost("localhost")
+	testenv.Met(t, err == nil, "name localhost (127.0.0.1 localhost in /etc/hosts)")
 	var got http.Header
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		got = r.Header.Clone()

@@ -105,9 +105,9 @@ func (h *Hub) Data() string { return h.data }
 // it.
 func (h *Hub) Start() error {
 	began := time.Now()
-	p, err := h.begin()
+	p, err := h.Launch()
 	if err != nil {
-		return fmt.Errorf("start hub at %s: %w", h.addr, err)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -120,8 +120,16 @@ func (h *Hub) Start() error {
 	return nil
 }
 
-// begin launches the next process.
-func (h *Hub) begin() (*Process, error) {
+// Launch starts the hub without waiting until it is ready. Any goroutine may call it.
+func (h *Hub) Launch() (*Process, error) {
+	p, err := h.launch()
+	if err != nil {
+		return nil, fmt.Errorf("start hub at %s: %w", h.addr, err)
+	}
+	return p, nil
+}
+
+func (h *Hub) launch() (*Process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

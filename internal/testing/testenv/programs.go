@@ -76,9 +76,8 @@ func Tool(tb testing.TB, name string) string {
 	if !listed {
 		tb.Fatalf("testenv: tests ask for the program %s, and package testenv does not list how to install it", name)
 	}
-	path, ok := Find(name)
-	asked(tb, name, path)
-	Met(tb, ok, "program "+name+" ("+p.install+")")
+	path, _ := Find(name)
+	met(tb, path, "program "+name+" ("+p.install+")")
 	return path
 }
 
@@ -96,8 +95,9 @@ func Made(tb testing.TB, path string) string {
 		tb.Fatalf("testenv: tests ask for %s, and package testenv does not list the command that makes it", path)
 	}
 	absolute := filepath.Join(root(tb), filepath.FromSlash(path))
-	_, err := os.Stat(absolute)
-	Met(tb, err == nil, path+" ("+how+")")
+	if _, err := os.Stat(absolute); err != nil {
+		met(tb, "", path+" ("+how+")")
+	}
 	return absolute
 }
 
@@ -115,29 +115,4 @@ func root(tb testing.TB) string {
 	}
 	tb.Fatal("testenv: the working directory is outside of the tree")
 	return ""
-}
-
-// Asked is the environment variable with the path of a file that receives a line for each program that a test
-// asks for: the folder of the package, the test, the program and its path, separated by tabs.
-const Asked = "PARLEY_ASKED"
-
-// asked adds a line to the file that [Asked] names.
-func asked(tb testing.TB, name, path string) {
-	tb.Helper()
-	file := os.Getenv(Asked)
-	if file == "" {
-		return
-	}
-	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteString(strings.Join([]string{dir, tb.Name(), name, path}, "\t") + "\n"); err != nil {
-		tb.Fatal(err)
-	}
 }

@@ -39,8 +39,9 @@ func TestTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(list)
-	if want := here + "\tTestTool\tsocat\t\n" + here + "\tTestTool\tsocat\t" + path + "\n"; err != nil || string(got) != want {
-		t.Errorf("the list of programs is %q, %v, want %q", got, err, want)
+	asked := here + "\tTestTool\tprogram socat (apt-get install socat)\t"
+	if want := asked + "\n" + asked + path + "\n"; err != nil || string(got) != want {
+		t.Errorf("the list of requirements is %q, %v, want %q", got, err, want)
 	}
 }
 

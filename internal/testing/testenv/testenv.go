@@ -28,12 +28,49 @@ const CI = "PARLEY_CI"
 // integration it fails tb instead. It returns only if ok is set.
 func Met(tb testing.TB, ok bool, what string) {
 	tb.Helper()
+	with := ""
+	if ok {
+		with = "yes"
+	}
+	met(tb, with, what)
+}
+
+// met is Met for a requirement that is met with something, such as the path of a program, or with nothing.
+func met(tb testing.TB, with, what string) {
+	tb.Helper()
+	record(tb, what, with)
 	switch {
-	case ok:
+	case with != "":
 	case os.Getenv(CI) == "1":
 		tb.Fatalf("%s is missing, and with %s=1 no test may skip", what, CI)
 	default:
 		tb.Skipf("%s is missing", what)
+	}
+}
+
+// Asked is the environment variable with the path of a file that receives a line for each requirement
+// that a test states: the folder of the package, the test, the requirement, and with what it is met, separated by
+// tabs. The last one is empty for a requirement that is not met. .ci/empty reads the file.
+const Asked = "PARLEY_ASKED"
+
+// record adds a line to the file that [Asked] names.
+func record(tb testing.TB, what, with string) {
+	tb.Helper()
+	file := os.Getenv(Asked)
+	if file == "" {
+		return
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(strings.Join([]string{dir, tb.Name(), what, with}, "\t") + "\n"); err != nil {
+		tb.Fatal(err)
 	}
 }
 
