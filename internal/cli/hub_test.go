@@ -31,6 +31,13 @@ func TestHubScripts(t *testing.T) {
 	hubScripts(t, "hub", nil)
 }
 
+// TestPythonScripts runs the scripts with agents in Python.
+func TestPythonScripts(t *testing.T) {
+	t.Parallel()
+	testenv.Tool(t, "python3")
+	hubScripts(t, "python", nil)
+}
+
 // TestNATSScripts runs the scripts that need a NATS server of their own, whose address is $NATS.
 func TestNATSScripts(t *testing.T) {
 	t.Parallel()
