@@ -301,7 +301,7 @@ func TestScriptsDoNotSkip(t *testing.T) {
 	tr := load(t)
 	var problems []string
 	for _, name := range tr.files {
-		if strings.HasSuffix(name, ".txtar") && strings.Contains(name, "/script/") && scriptSkip.MatchString(tr.read(t, name)) {
+		if strings.HasSuffix(name, ".txtar") && strings.Contains(name, "/testdata/") && scriptSkip.MatchString(tr.read(t, name)) {
 			problems = append(problems, name)
 		}
 	}
@@ -320,6 +320,60 @@ func TestScriptSkipRule(t *testing.T) {
 			t.Errorf("the rule matches %q: %v, want %v", text, got, want)
 		}
 	}
+}
+
+func TestCommandsLeaveTestsAlone(t *testing.T) {
+	t.Parallel()
+	report(t, foreignTests(load(t).sources), "a command of a script runs in another test, which t.Skip or t.Fatal would end without a result: ask before the scripts begin, or in Setup with env.T()")
+}
+
+func TestCommandRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a/a_test.go", `package a
+
+func TestA(t *testing.T) {
+	server := start(t)
+	run(t, cmds{
+		"bad": func(ts *testscript.TestScript, neg bool, args []string) { start(t) },
+		"good": func(ts *testscript.TestScript, neg bool, args []string) { ts.Setenv("URL", server.url) },
+	})
+}
+
+func worse(t *testing.T, ts *testscript.TestScript) { start(nil) }
+`)
+	mustFind(t, foreignTests([]*source{s}), 2)
+}
+
+// foreignTests returns the places where a command of a script knows a test.
+func foreignTests(sources []*source) []string {
+	var problems []string
+	for _, s := range sources {
+		for _, p := range s.places() {
+			id, ok := p.node.(*ast.Ident)
+			if ok && isSelector(p.typeOf(id.Name), "testing", "T") && p.inCommand() {
+				problems = append(problems, s.at(id.Pos()))
+			}
+		}
+	}
+	return problems
+}
+
+// inCommand reports whether p is in a command of a script.
+func (p place) inCommand() bool {
+	return slices.ContainsFunc(p.around, func(n ast.Node) bool {
+		var f *ast.FuncType
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			f = n.Type
+		case *ast.FuncLit:
+			f = n.Type
+		default:
+			return false
+		}
+		return slices.ContainsFunc(f.Params.List, func(field *ast.Field) bool {
+			return isSelector(pointee(field.Type), "testscript", "TestScript")
+		})
+	})
 }
 
 // marks matches the words of unfinished work. The pattern is written in pieces so that this
