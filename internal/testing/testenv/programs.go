@@ -20,14 +20,18 @@ type program struct {
 // through a script, if the smallest system with Git and Go does not have it.
 var programs = map[string]program{
 	"bash":            {install: "part of each Debian"},
+	"caddy":           {install: "apt-get install caddy"},
 	"chromium":        {install: "apt-get install chromium", names: []string{"chromium-browser", "google-chrome", "google-chrome-stable", "chrome"}},
 	"curl":            {install: "apt-get install curl"},
 	"go":              {install: "https://go.dev/doc/install"},
+	"haproxy":         {install: "apt-get install haproxy", places: []string{"/usr/sbin/haproxy"}},
 	"java":            {install: "apt-get install openjdk-17-jdk-headless"},
 	"nats-server":     {install: "apt-get install nats-server", places: []string{"/usr/sbin/nats-server"}}, // where PATH is not the superuser's
+	"nginx":           {install: "apt-get install nginx", places: []string{"/usr/sbin/nginx"}},
 	"node":            {install: "https://nodejs.org/en/download (20 or later)"},
 	"npm":             {install: "https://nodejs.org/en/download (20 or later)"},
 	"openssl":         {install: "apt-get install openssl"},
+	"pgbouncer":       {install: "apt-get install pgbouncer", places: []string{"/usr/sbin/pgbouncer"}},
 	"pgrep":           {install: "apt-get install procps"},
 	"postgres":        {install: "apt-get install postgresql", places: []string{"/usr/lib/postgresql/*/bin/postgres"}},
 	"python3":         {install: "apt-get install python3 python3-venv"},
