@@ -10,7 +10,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = os.Unsetenv(Asked) // what the tests of this package require is made up
+	goleak.VerifyTestMain(m)
+}
 
 // TestAddrIsUnique: all ports that are reserved at one time differ, although no server
 // listens on them.
