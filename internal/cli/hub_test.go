@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -182,7 +183,12 @@ func banner(ts *testscript.TestScript, h *hubProcess, stdout io.Reader) string {
 			ts.Setenv("PARLEY_URL", strings.TrimSpace(url))
 			ts.Setenv("HUB_ADDR", strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(url), "http://"), "https://"))
 		}
-		if strings.HasPrefix(lines.Text(), "Try: ") {
+		var hub struct{ Address string }
+		if json.Unmarshal(lines.Bytes(), &hub) == nil { // a hub with JSON logs
+			ts.Setenv("PARLEY_URL", hub.Address)
+			ts.Setenv("HUB_ADDR", strings.TrimPrefix(strings.TrimPrefix(hub.Address, "http://"), "https://"))
+		}
+		if strings.HasPrefix(lines.Text(), "Try: ") || hub.Address != "" {
 			return b.String()
 		}
 	}

@@ -78,7 +78,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 			return advise(err, cfg)
 		}
 		if a := h.About(); cfg.Log.Format == "json" { // whoever reads JSON reads nothing else
-			logger.Info("hub", "version", parley.Version, "address", a.URL, "console", a.Console, "grpc", a.GRPC, "data", a.Data,
+			slog.New(slog.NewJSONHandler(o.Stdout, nil)).Info("hub", "version", parley.Version, "address", a.URL, "console", a.Console, "grpc", a.GRPC, "data", a.Data,
 				"config", cfg.File, "bus", a.Bus, "agents", a.Agents, "access", a.Access)
 		} else if err := announce(o.Stdout, a, cfg); err != nil {
 			logger.Warn("the summary of the hub was not printed", "error", err) // the disk of its output may be full
