@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"context"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -44,6 +45,34 @@ type Handler struct {
 	wg      sync.WaitGroup
 
 	exchanges exchanges
+
+	readingOnce sync.Once
+	// reading has a place for each resource that is read. The SDK holds several copies of each.
+	reading chan struct{}
+}
+
+// maxReading is the number of resources that are read at one time, readingWait how long a request waits for
+// its turn.
+const (
+	maxReading  = 2
+	readingWait = 20 * time.Second
+)
+
+// turn waits until a request for a resource may be performed. It returns nil if it has waited too long.
+func (h *Handler) turn(ctx context.Context, message []byte) (done func()) {
+	var m struct{ Method string }
+	if json.Unmarshal(message, &m) != nil || m.Method != "resources/read" {
+		return func() {}
+	}
+	h.readingOnce.Do(func() { h.reading = make(chan struct{}, maxReading) })
+	ctx, cancel := context.WithTimeout(ctx, readingWait)
+	defer cancel()
+	select {
+	case h.reading <- struct{}{}:
+		return func() { <-h.reading }
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // caller is the state of one caller.
@@ -82,6 +111,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseMessage(w, http.StatusBadRequest, id, err)
 		return
 	}
+	done := h.turn(r.Context(), b)
+	if done == nil {
+		w.Header().Set("Retry-After", "5")
+		refuse(w, http.StatusTooManyRequests, "the hub reads other resources; try again later")
+		return
+	}
+	defer done()
 	x := &exchange{
 		w: w, rc: rc, time: cmp.Or(h.WriteTime, 30*time.Second), quiet: cmp.Or(h.KeepAlive, 15*time.Second), header: make(http.Header),
 	}
