@@ -69,7 +69,7 @@ type arriving struct {
 
 	// The reading goroutine owns the following fields until known is closed.
 	prefix [prefixSize]byte
-	size   int64 // of the message as it is sent; zero if the prefix did not come
+	size   int64 // of the message on the wire; zero if the prefix did not come
 	read   int   // bytes of the prefix that gRPC has got
 	left   int64
 

@@ -85,8 +85,8 @@ func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Rece
 	return t.err
 }
 
-// welcome returns a text that shows how to register this webhook. Its requests work as they are
-// printed, in a shell with the same environment; secrets of the environment stay variables.
+// welcome returns a text that shows how to register this webhook. Its requests work literally,
+// in a shell with the same environment; secrets of the environment stay variables.
 func (c *pushListenCmd) welcome(addr *net.TCPAddr, o *OS) string {
 	env := func(name string) string {
 		if o.LookupEnv == nil {

@@ -77,7 +77,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 		if err != nil {
 			return advise(err, cfg)
 		}
-		if a := h.About(); cfg.Log.Format == "json" { // whoever reads JSON reads nothing else
+		if a := h.About(); cfg.Log.Format == "json" { // a reader of JSON reads nothing else
 			slog.New(slog.NewJSONHandler(o.Stdout, nil)).Info("hub", "version", parley.Version, "address", a.URL, "console", a.Console, "grpc", a.GRPC, "data", a.Data,
 				"config", cfg.File, "bus", a.Bus, "agents", a.Agents, "access", a.Access)
 		} else if err := announce(o.Stdout, a, cfg); err != nil {

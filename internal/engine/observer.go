@@ -132,7 +132,7 @@ type Outcome struct {
 	Skill string
 	State task.State
 	// ByHub is set if not the agent has ended the task but the hub itself, or a person: an operator
-	// failed it, its run was interrupted, or nobody answered its question.
+	// failed it, its run was interrupted, or its question got no answer.
 	ByHub bool
 	// Took is the time from the creation of the task to its end, without the time in which the
 	// task waited for a person or its caller (INPUT_REQUIRED and AUTH_REQUIRED).

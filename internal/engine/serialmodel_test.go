@@ -48,7 +48,7 @@ type modelTask struct {
 	live      *live
 	run       bool // in this process
 	stalled   *ticket
-	published bool // as the checkpoint tells
+	published bool // by the checkpoint
 	sent      bool // by this run
 	granted   bool
 	begun     bool

@@ -110,7 +110,7 @@ func write(s dialect.Shape, o object) []byte {
 	return sorted(s.AppendResult(nil, operation, marshal(o)))
 }
 
-// sorted returns what a dialect wrote with the members in alphabetical order, as in v1.0.
+// sorted returns the output of a dialect with the members in alphabetical order, as in v1.0.
 func sorted(body []byte) []byte {
 	v, err := decodeJSON(body)
 	if err != nil {

@@ -248,7 +248,7 @@ func (w *Watcher) use(system *fsnotify.Watcher) {
 	w.untold = nil
 	for _, f := range w.followers {
 		f.folders = nil
-		poke(f.wake) // it watches its folders, and reads what has changed before
+		poke(f.wake) // it watches its folders, and reads earlier changes
 	}
 }
 

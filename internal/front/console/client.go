@@ -177,7 +177,7 @@ func (p *page) do(method, path string, body, v any) error {
 //go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
 
-// scoped returns the page with a context of its own. The hub counts the memory of what the page reads until
+// scoped returns the page with a context of its own. The hub counts the memory of its answers until
 // drop is called, or the request ends.
 func (p *page) scoped() (own *page, drop context.CancelFunc) {
 	ctx, drop := context.WithCancel(p.r.Context())

@@ -113,7 +113,7 @@ func TestJobErrors(t *testing.T) {
 
 // TestClientIDs checks who may choose the id of a new task: callers over HTTP+JSON that name no
 // version or activate the extension, and all of them at a hub with Awaken's profile, whose
-// clients name a version; nobody if the operator disables it. For others the task is unknown
+// clients name a version; none if the operator disables it. For others the task is unknown
 // (specification §3.4.2).
 func TestClientIDs(t *testing.T) {
 	t.Parallel()

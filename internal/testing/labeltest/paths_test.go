@@ -95,6 +95,8 @@ var paths = map[string]string{
 	"internal/llm/mcp/mcpserver contents":       "hosts at `/mcp`: results that are too large",
 	"internal/llm/mcp/mcpserver keep":           "hosts at `/mcp`: results that are too large",
 	"internal/llm/mcp/mcpserver perform":        "-", // an empty result
+	"internal/llm/mcp/mcpserver refuse":         "-", // errors of the server
+	"internal/llm/mcp/stdio unkept":             "-", // the id of a message, which the host has sent
 	"internal/llm/mcp/mcpserver failed":         "-", // errors of the server; those of tools are labelled by the endpoint
 	"internal/llm/mcp/mcpserver handle":         "-", // the name of a tool, which the host has sent
 	"internal/llm/mcp/mcpserver read":           "-", // the resources of the library

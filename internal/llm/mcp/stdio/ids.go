@@ -15,7 +15,7 @@ func CheckID(message []byte) (id json.RawMessage, wrong *jsonrpc.Error) {
 		Params json.RawMessage `json:"params"`
 	}
 	if json.Unmarshal(message, &m) != nil {
-		return nil, nil // the SDK says what is wrong
+		return nil, nil // the SDK reports the error
 	}
 	if !kept(m.ID) {
 		return m.ID, unkept("id", m.ID)
