@@ -37,7 +37,7 @@ var errRequired = apierror.New(ErrUnauthenticated,
 // authenticate, even after the last key was revoked. The credential is sent in X-Api-Key or as
 // a bearer token in Authorization; both headers accept every key.
 //
-// The fields must not change after the first call. A Keyring is safe for concurrent use.
+// The fields must not change after the first call, except by Configure. A Keyring is safe for concurrent use.
 type Keyring struct {
 	// Configured are keys created by ConfiguredKey.
 	Configured []Key
@@ -61,6 +61,7 @@ type Keyring struct {
 	// Refused, if set, is called for each refused attempt. It must not block.
 	Refused func(a *Attempt)
 
+	lasting  lasting
 	failures throttle
 	changing sync.Mutex // serialises changes
 	known    atomic.Pointer[keys]
@@ -106,7 +107,7 @@ func newKeys(configured, stored []Key) *keys {
 	ks := &keys{byHash: make(map[[32]byte]*Key), all: slices.Concat(configured, stored)}
 	for i := range ks.all {
 		k := &ks.all[i]
-		k.Principal.Via = viaKey + k.ID
+		k.Principal.Via, k.Principal.Until = viaKey+k.ID, k.ExpiresAt
 		if _, bus := k.BusAgent(); !bus {
 			ks.callers = true
 		}
@@ -129,8 +130,17 @@ func (r *Keyring) Load(ctx context.Context) error {
 			return fmt.Errorf("load keys: %w", err)
 		}
 	}
-	r.known.Store(newKeys(r.Configured, stored))
+	r.use(newKeys(r.Configured, stored))
 	return nil
+}
+
+// use activates keys, and ends the requests whose keys are not valid any more.
+func (r *Keyring) use(ks *keys) {
+	if before := r.known.Load(); before != nil && before.callers {
+		ks.callers = true
+	}
+	r.known.Store(ks)
+	r.Recheck()
 }
 
 // errNotLoaded is the error of a Keyring with a Store before Load.
@@ -244,7 +254,12 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	if r.Certificates != nil && len(req.Chains) > 0 {
 		p, err := r.Certificates.Certificate(req.Chains)
 		if err == nil {
-			p = p.via(viaCertificate)
+			at := until(req.Chains, p)
+			if p = p.via(viaCertificate); !p.Until.Equal(at) {
+				ends := *p
+				ends.Until = at
+				p = &ends
+			}
 		}
 		if !errors.Is(err, ErrUnauthenticated) {
 			return p, err
@@ -265,6 +280,9 @@ func (r *Keyring) token(ctx context.Context, req *Request, text string) (*Princi
 	p, err := r.Tokens.Token(ctx, text)
 	if errors.Is(err, ErrUnauthenticated) {
 		return nil, r.refuse(ctx, req, attempt{flaw: err.Error()})
+	}
+	if _, ok := errors.AsType[*ScopeError](err); ok {
+		r.report(attempt{from: req.RemoteAddr, flaw: err.Error()})
 	}
 	if err == nil && p.Via == "" {
 		// A token with another method is no token for services, and never passed on.
@@ -336,7 +354,7 @@ func (r *Keyring) put(ctx context.Context, ks *keys, k *Key) error {
 	} else {
 		all = append(all, *k)
 	}
-	r.known.Store(newKeys(nil, all))
+	r.use(newKeys(nil, all))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -37,6 +38,9 @@ type Principal struct {
 	// Via is the method of authentication, such as "key:" with the id of a key, "token",
 	// "sign-in" or "certificate". It is not stored; empty if unknown.
 	Via string `json:"-"`
+	// Until is the time at which the credentials of the caller end, and with them the requests that
+	// last. It is not stored; zero if they do not end, or if the time is unknown.
+	Until time.Time `json:"-"`
 }
 
 // Owner returns the owner of the tasks that p creates; empty if p is nil.
@@ -179,6 +183,18 @@ const (
 	viaToken       = "token"
 	viaCertificate = "certificate"
 )
+
+// KeyID returns the id of the API key that p was authenticated with; empty if it was not a key.
+func (p *Principal) KeyID() string {
+	if p == nil {
+		return ""
+	}
+	id, found := strings.CutPrefix(p.Via, viaKey)
+	if !found {
+		return ""
+	}
+	return id
+}
 
 // via returns p with Via set, unless it is set already.
 func (p *Principal) via(how string) *Principal {

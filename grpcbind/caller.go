@@ -63,6 +63,12 @@ func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 	return &op.Caller{Principal: p, Params: joined(ctx, serviceParams(md)), Extensions: extensions(md), Bearer: slot.Token(), From: from.RemoteAddr}, nil
 }
 
+// last returns a context that ends at the latest with the credentials of a caller.
+func (s *base) last(ctx context.Context, c *op.Caller) (context.Context, context.CancelFunc) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	return auth.While(ctx, s.cfg.Auth, request(ctx, md), c.Principal)
+}
+
 // guard refuses a call over a network to a hub without keys by a name that is not loopback: a proxy may
 // have forwarded it without a mark.
 func (s *base) guard(from *auth.Request, md metadata.MD) error {

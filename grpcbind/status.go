@@ -43,9 +43,9 @@ func (s *base) fail(ctx context.Context, o dialect.Operation, err error) error {
 	if r.Hidden {
 		s.cfg.Logger.ErrorContext(ctx, "call failed", logMethod, o.String(), logReference, ref, "error", err)
 	}
-	if r.GRPC == dialect.Unauthenticated {
-		// If this fails, the connection is broken; the status is sufficient.
-		_ = grpc.SetHeader(ctx, metadata.MD{keyChallenge: auth.Challenges()})
+	if challenges := auth.ChallengesOf(err); challenges != nil {
+		// If this fails, the stream has begun or the connection is broken; the status is sufficient.
+		_ = grpc.SetHeader(ctx, metadata.MD{keyChallenge: challenges})
 	}
 	return toStatus(&r)
 }

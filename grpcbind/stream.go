@@ -46,6 +46,8 @@ func (s *base) stream(o dialect.Operation, out grpc.ServerStream, w writer, open
 	if s.cfg.NoStreaming {
 		return s.fail(ctx, o, apierror.New(a2a.ErrUnsupportedOperation, "this hub does not stream"))
 	}
+	ctx, stop := s.last(ctx, c)
+	defer stop()
 	src, err := open(ctx, c)
 	if err != nil {
 		return s.fail(ctx, o, err)

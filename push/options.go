@@ -29,7 +29,7 @@ type Options struct {
 	SigningSecrets []string
 	// KeyFile holds the key that seals tokens and credentials in the store; it is created if it
 	// does not exist. If empty, the key ends with the process: after a restart, webhooks with
-	// secrets in a durable store cannot be notified.
+	// secrets in a durable store, and those of callers with API keys, cannot be notified.
 	KeyFile string
 	// Timeout limits a try; zero means 15 s.
 	Timeout time.Duration
@@ -80,6 +80,10 @@ type Config struct {
 	// Sealer seals the secrets of webhooks. If nil, a Sealer with the key of KeyFile is
 	// created.
 	Sealer Sealer
+	// KeyValid reports whether the API key with an id is valid. A webhook that was registered with a
+	// key gets nothing more when the key has ended. It must return at once. If nil, webhooks do not
+	// depend on keys.
+	KeyValid func(id string) bool
 	// Attempted is called after each try, on the goroutines of sessions. It must return at once.
 	// If nil, tries are not reported.
 	Attempted func(Attempt)

@@ -26,6 +26,8 @@ const (
 type secrets struct {
 	Token       string `json:"token,omitempty"`
 	Credentials string `json:"credentials,omitempty"`
+	// Key is the API key with which the webhook ends.
+	Key string `json:"key,omitempty"`
 }
 
 // Prepare implements engine.Pusher.
@@ -41,10 +43,11 @@ func (d *Dispatcher) Prepare(c *task.HookRequest) (*task.Hook, error) {
 		}
 		h.ID = id.String()
 	}
-	if c.Token == "" && c.Credentials == "" {
+	s := secrets{Token: c.Token, Credentials: c.Credentials, Key: c.Key}
+	if s == (secrets{}) {
 		return h, nil
 	}
-	plain, err := json.Marshal(secrets{c.Token, c.Credentials})
+	plain, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func TestPrepareSealsSecrets(t *testing.T) {
 		t.Errorf("secret %q is not sealed", h.Secret)
 	}
 	s, err := d.unseal(&target{url: h.URL, secret: h.Secret})
-	if err != nil || s != (secrets{"the token", "dXNlcg=="}) {
+	if err != nil || s != (secrets{Token: "the token", Credentials: "dXNlcg=="}) {
 		t.Errorf("unseal = %+v, %v", s, err)
 	}
 	if s, err := d.unseal(&target{url: "https://evil.example/", secret: h.Secret}); !errors.Is(err, errSealed) || s != (secrets{}) {

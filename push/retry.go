@@ -35,7 +35,10 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cfg.Timeout, errTimeout)
 	defer cancel()
 	req, err := d.request(ctx, h, t, n)
-	if err != nil {
+	switch {
+	case errors.Is(err, errKeyEnded):
+		return tryResult{outcome: hookGone, reason: err.Error()}
+	case err != nil:
 		return tryResult{outcome: undeliverable, reason: err.Error()}
 	}
 	resp, err := d.transport.RoundTrip(req)
@@ -52,11 +55,18 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 	return classify(resp.StatusCode, resp.Header, time.Now())
 }
 
+// errKeyEnded is the reason of the dead letters of a webhook whose key has ended. Its text is for
+// operators.
+var errKeyEnded = errors.New("the API key with which it was registered has expired or was revoked")
+
 // request builds the notification of a version. The text of its error is for operators.
 func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice) (*http.Request, error) {
 	secret, err := d.unseal(t)
 	if err != nil {
 		return nil, err
+	}
+	if secret.Key != "" && d.cfg.KeyValid != nil && !d.cfg.KeyValid(secret.Key) {
+		return nil, errKeyEnded
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(n.body))
 	if err != nil {

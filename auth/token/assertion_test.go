@@ -79,7 +79,7 @@ func TestAssertion(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &auth.Principal{
-		ID: "a:alice", DisplayName: "Alice", Org: "partner-acme", Roles: []string{"operator"},
+		ID: "a:alice", DisplayName: "Alice", Org: "partner-acme", Roles: []string{"operator"}, Until: got.Until,
 		Claims: map[string]string{"iss": hubA, "sub": "alice", "name": "Alice", "act": `["` + hubA + `"]`},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -222,7 +222,7 @@ func TestAssertionCannotBeForged(t *testing.T) {
 			t.Fatalf("the assertion about %q: %v", w.id, err)
 		}
 		want := &auth.Principal{
-			ID:     w.from + ":" + w.id,
+			ID: w.from + ":" + w.id, Until: p.Until,
 			Claims: map[string]string{"iss": from.Issuer, "sub": w.id, "act": `["` + from.Issuer + `"]`},
 		}
 		if diff := cmp.Diff(want, p); diff != "" {

@@ -2,7 +2,6 @@ package token
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 	have := c.scopes()
 	for _, s := range i.RequiredScopes {
 		if !slices.Contains(have, s) {
-			return fmt.Errorf("it lacks the scope %q", s)
+			return &auth.ScopeError{Scope: strings.Join(i.RequiredScopes, " ")}
 		}
 	}
 	return nil
@@ -79,7 +78,7 @@ func (i *Issuer) principal(c *claims) *auth.Principal {
 	name, _ := c.more["name"].(string)
 	p := &auth.Principal{
 		ID: i.Name + ":" + c.Subject, DisplayName: name, Org: i.Org, Orgs: i.orgs(c), Roles: i.roles(c),
-		Claims: map[string]string{"iss": c.Issuer, "sub": c.Subject},
+		Claims: map[string]string{"iss": c.Issuer, "sub": c.Subject}, Until: c.Expiry.Time().Add(i.skew()),
 	}
 	if len(p.Orgs) > 0 {
 		p.Org = p.Orgs[0]

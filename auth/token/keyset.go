@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,7 +90,11 @@ func (s *keySet) find(ctx context.Context, kid string) ([]jose.JSONWebKey, error
 	if keys, age = s.known(); len(keys) == 0 || age >= stale {
 		return nil, errNoKeys
 	}
-	return named(keys, kid), nil
+	found = named(keys, kid)
+	if len(found) == 0 && s.failing() {
+		return nil, errNoKeys // the key may be a new one
+	}
+	return found, nil
 }
 
 // known returns the keys and their age.
@@ -97,6 +102,13 @@ func (s *keySet) known() ([]jose.JSONWebKey, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys, time.Since(s.read)
+}
+
+// failing reports whether the last read has failed.
+func (s *keySet) failing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed != nil
 }
 
 // named returns the keys with an id. If the id is empty and there is only one key, it returns
@@ -232,14 +244,31 @@ func parseKeySet(text []byte) ([]jose.JSONWebKey, error) {
 		return nil, fmt.Errorf("key set: %w", err)
 	}
 	var keys []jose.JSONWebKey
+	shorts := 0
 	for _, raw := range set.Keys {
 		var k jose.JSONWebKey
-		if json.Unmarshal(raw, &k) == nil && k.IsPublic() && k.Valid() && (k.Use == "" || k.Use == "sig") && len(keys) < maxKeys {
+		switch {
+		case json.Unmarshal(raw, &k) != nil || !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" || len(keys) >= maxKeys:
+		case short(&k):
+			shorts++
+		default:
 			keys = append(keys, k)
 		}
 	}
-	if len(keys) == 0 {
+	switch {
+	case len(keys) == 0 && shorts > 0:
+		return nil, fmt.Errorf("key set has only RSA keys below %d bits", minRSA)
+	case len(keys) == 0:
 		return nil, errors.New("key set has no public key for signatures")
 	}
 	return keys, nil
+}
+
+// minRSA is the minimum size of an RSA key in bits (RFC 7518 §3.3).
+const minRSA = 2048
+
+// short reports whether k is an RSA key that is too short to be trusted.
+func short(k *jose.JSONWebKey) bool {
+	public, ok := k.Key.(*rsa.PublicKey)
+	return ok && public.N.BitLen() < minRSA
 }

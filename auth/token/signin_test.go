@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
@@ -39,7 +40,7 @@ func TestSignIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := &auth.Principal{
-			ID: "corp:ada", DisplayName: "Ada", Roles: []string{"admin", "runner"}, Via: ViaSignIn,
+			ID: "corp:ada", DisplayName: "Ada", Roles: []string{"admin", "runner"}, Via: ViaSignIn, Until: got.Until,
 			Claims: map[string]string{"iss": issuerURL, "sub": "ada", "name": "Ada", "scope": "openid a2a run"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -69,9 +70,13 @@ func TestSignIn(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		without := SignIn{Issuer: "corp", Client: "console", Nonce: "n-1", Scopes: []string{"openid"}}
+		if _, err := v.SignIn(t.Context(), text, &without); !errors.Is(err, a2a.ErrUnauthorized) {
+			t.Errorf("without the scope: %v, want a2a.ErrUnauthorized", err)
+		}
 		for name, s := range map[string]SignIn{
 			"another name": {Issuer: "other", Client: "console", Nonce: "n-1", Scopes: begun.Scopes}, "no client": {Issuer: "corp", Nonce: "n-1", Scopes: begun.Scopes},
-			"no nonce": {Issuer: "corp", Client: "console", Scopes: begun.Scopes}, "without the scope": {Issuer: "corp", Client: "console", Nonce: "n-1", Scopes: []string{"openid"}},
+			"no nonce": {Issuer: "corp", Client: "console", Scopes: begun.Scopes},
 		} {
 			if _, err := v.SignIn(t.Context(), text, &s); !errors.Is(err, ErrToken) {
 				t.Errorf("%s: %v", name, err)

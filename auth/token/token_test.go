@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
@@ -178,13 +179,16 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &auth.Principal{
-		ID: "corp:ada", DisplayName: "Ada", Org: "acme", Roles: []string{"admin", "caller"},
+		ID: "corp:ada", DisplayName: "Ada", Org: "acme", Roles: []string{"admin", "caller"}, Until: got.Until,
 		Claims: map[string]string{
 			"iss": issuerURL, "sub": "ada", "name": "Ada", "client_id": "cli", "scope": "a2a agents.call",
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("principal (-want +got):\n%s", diff)
+	}
+	if left := time.Until(got.Until); left <= DefaultSkew || left > time.Minute+DefaultSkew {
+		t.Errorf("the principal ends in %v, want the end of the token and the skew", left)
 	}
 	plain, err := v.Token(t.Context(), p.token(t, good(object{"scp": []string{"a2a"}, "tid": "t-2", "groups": "admin"})))
 	if err != nil {
@@ -206,6 +210,12 @@ func TestTokenRefuses(t *testing.T) {
 	}
 	for _, tc := range tokentest.Bad(t, issuer) {
 		got, err := v.Token(t.Context(), tc.Token)
+		if scope, ok := errors.AsType[*auth.ScopeError](err); ok && tc.Why == "scope" {
+			if scope.Scope != "a2a" || errors.Is(err, auth.ErrUnauthenticated) || !errors.Is(err, a2a.ErrUnauthorized) {
+				t.Errorf("%s: %+v, %v, want a refusal with the scope", tc.Name, got, err)
+			}
+			continue
+		}
 		if !errors.Is(err, ErrToken) || !errors.Is(err, auth.ErrUnauthenticated) || !strings.Contains(err.Error(), tc.Why) {
 			t.Errorf("%s: %+v, %v, want %q", tc.Name, got, err, tc.Why)
 		}
@@ -259,6 +269,19 @@ func TestIssuerIsDown(t *testing.T) {
 		p.fail(nil)
 		if _, err := v.Token(t.Context(), p.token(t, good(nil))); err != nil {
 			t.Fatal(err)
+		}
+		p.fail(errors.New("no route"))
+		known := p.token(t, good(nil))
+		p.rotate(t, "new")
+		if _, err := v.Token(t.Context(), p.token(t, good(nil))); !errors.Is(err, apierror.ErrUnavailable) || errors.Is(err, auth.ErrUnauthenticated) {
+			t.Errorf("with a key that is not known yet: %v, want unavailable", err)
+		}
+		if _, err := v.Token(t.Context(), known); err != nil {
+			t.Errorf("with a known key: %v", err)
+		}
+		p.fail(nil)
+		if _, err := v.Token(t.Context(), p.token(t, good(nil))); err != nil {
+			t.Errorf("with the new key: %v", err)
 		}
 		p.fail(errors.New("no route"))
 		time.Sleep(stale - time.Hour)
@@ -349,6 +372,39 @@ func TestCheck(t *testing.T) {
 	}
 	if err := valid.Check(); err != nil {
 		t.Errorf("Check = %v", err)
+	}
+}
+
+// TestShortKeys has key sets with an RSA key below 2,048 bits (RFC 7518 §3.3).
+func TestShortKeys(t *testing.T) {
+	t.Parallel()
+	set := jose.JSONWebKeySet{}
+	var keys []*rsa.PrivateKey
+	for _, bits := range []int{1024, 2048} {
+		k, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, k)
+		set.Keys = append(set.Keys, jose.JSONWebKey{Key: k.Public(), KeyID: fmt.Sprint("rsa-", bits)})
+		i := &Issuer{Name: "corp", URL: issuerURL, Audiences: []string{audience}}
+		if i.Keys, err = json.Marshal(set); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Check(); (err == nil) != (bits >= 2048) || err != nil && !strings.Contains(err.Error(), "only RSA keys below 2048 bits") {
+			t.Errorf("Check of a set up to %d bits: %v", bits, err)
+		}
+		if err := i.Check(); err != nil {
+			continue
+		}
+		v := &Verifier{Issuers: []*Issuer{i}}
+		for _, k := range keys {
+			bits := k.N.BitLen()
+			text := sign(t, jose.RS256, jose.JSONWebKey{Key: k, KeyID: fmt.Sprint("rsa-", bits)}, good(nil), "JWT")
+			if _, err := v.Token(t.Context(), text); (err == nil) != (bits >= 2048) {
+				t.Errorf("a token of a key of %d bits: %v", bits, err)
+			}
+		}
 	}
 }
 

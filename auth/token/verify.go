@@ -2,6 +2,7 @@ package token
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/lazy"
 )
 
@@ -79,6 +81,9 @@ func (v *Verifier) verify(ctx context.Context, text string) (*Issuer, *claims, e
 	}
 	if err = i.audience(ctx, c); err == nil {
 		err = i.checkClaims(c, time.Now())
+	}
+	if scope, ok := errors.AsType[*auth.ScopeError](err); ok {
+		return nil, nil, &apierror.Error{Err: scope, Message: scope.Error()}
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("issuer %s: %w: %w", i.Name, ErrToken, err)

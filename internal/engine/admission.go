@@ -295,7 +295,7 @@ func (a *admission) mayReplyBare() bool {
 
 // prepare creates the records that are stored with the message.
 func (a *admission) prepare() (err error) {
-	if a.hook, err = a.engine.inline(a.send, a.agent.Name); err != nil {
+	if a.hook, err = a.engine.inline(a.caller, a.send, a.agent.Name); err != nil {
 		return err
 	}
 	a.record = recordOf(a.caller, a.send, a.delegation)

@@ -27,9 +27,12 @@ type Pusher interface {
 	Prepare(r *task.HookRequest) (*task.Hook, error)
 }
 
-// hookRequest returns the webhook of r in the form for a Pusher.
-func hookRequest(r *op.PushConfig) *task.HookRequest {
-	return &task.HookRequest{ID: r.ID, URL: r.URL, Token: r.Token, Scheme: r.Scheme, Credentials: r.Credentials, Dialect: r.Dialect}
+// hookRequest returns the webhook that a caller registers in the form for a Pusher.
+func hookRequest(c *op.Caller, r *op.PushConfig) *task.HookRequest {
+	return &task.HookRequest{
+		ID: r.ID, URL: r.URL, Token: r.Token, Scheme: r.Scheme, Credentials: r.Credentials, Dialect: r.Dialect,
+		Key: c.Principal.KeyID(),
+	}
 }
 
 // Recorder selects the tasks whose outcomes are recorded when they have ended. It is called

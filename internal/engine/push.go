@@ -37,7 +37,7 @@ func (e *Engine) CreatePush(ctx context.Context, c *op.Caller, r *op.PushConfig)
 		return nil, err
 	}
 	defer e.live.release(l)
-	hook, err := e.cfg.Push.Prepare(hookRequest(r))
+	hook, err := e.cfg.Push.Prepare(hookRequest(c, r))
 	if err != nil {
 		return nil, err
 	}
@@ -198,14 +198,14 @@ const inlinePush = "configuration.taskPushNotificationConfig"
 
 // inline prepares the push notification config of a message to the agent. It returns nil if the
 // message has none.
-func (e *Engine) inline(r *op.Send, name task.Agent) (hook *task.Hook, err error) {
+func (e *Engine) inline(c *op.Caller, r *op.Send, name task.Agent) (hook *task.Hook, err error) {
 	if r.Push == nil {
 		return nil, nil
 	}
 	if t := r.Push.Tenant; t != "" && t != string(name) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, inlinePush+".tenant", "%q is not the agent of the message", clip(t))
 	}
-	hook, err = e.cfg.Push.Prepare(hookRequest(r.Push))
+	hook, err = e.cfg.Push.Prepare(hookRequest(c, r.Push))
 	var f *apierror.Error
 	if errors.As(err, &f) && len(f.Violations) == 1 {
 		return nil, apierror.Field(f.Err, inlinePush+"."+f.Violations[0].Field, "%s", f.Violations[0].Problem)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -121,6 +122,9 @@ func (h *Hub) openPush() (err error) {
 	}
 	if h.parts.Peers != nil {
 		c.Leads = h.parts.Peers.Leads
+	}
+	if ring, ok := h.parts.Auth.(*auth.Keyring); ok {
+		c.KeyValid = ring.Valid
 	}
 	if h.parts.Box != nil && c.KeyFile == "" {
 		c.Sealer = h.parts.Box

@@ -11,17 +11,22 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
 // runtimeKeys are the keys of parley.yaml whose changes a running hub applies.
-var runtimeKeys = []string{"log.level"}
+var runtimeKeys = append([]string{"log.level"}, callerKeys...)
+
+// callerKeys are those of the keys of callers.
+var callerKeys = []string{"auth.api_keys", "auth.bearer_tokens", "ApiKeys"}
 
 type reloader struct {
 	path   string
 	level  *slog.LevelVar
+	keys   *auth.Keyring
 	logger *slog.Logger
 
 	applied *config.Config // the file at the start with the applied changes; nil before it was read
@@ -38,7 +43,7 @@ func (h *Hub) followFiles(ctx context.Context) error {
 	defer wg.Wait()
 	wg.Go(func() { h.files.Run(ctx) })
 	if h.tls != nil {
-		wg.Go(func() { h.files.Follow(ctx, watch.File{Paths: h.tls.Paths(), Read: h.tls.Reload, Reports: true}) })
+		wg.Go(func() { h.files.Follow(ctx, watch.File{Paths: h.tls.Paths(), Read: h.reloadTLS, Reports: true}) })
 	}
 	for {
 		select {
@@ -56,8 +61,8 @@ func (h *Hub) reloadConfig(ctx context.Context) error {
 	if h.cfg.File == "" {
 		return nil
 	}
-	r := &reloader{path: h.cfg.File, level: h.level, logger: h.logger}
-	h.files.Follow(ctx, watch.File{Paths: []string{r.path}, Read: r.read})
+	r := &reloader{path: h.cfg.File, level: h.level, keys: h.keys, logger: h.logger}
+	h.files.Follow(ctx, watch.File{Paths: []string{r.path}, Read: func(asked bool) error { return r.read(ctx, asked) }})
 	return nil
 }
 
@@ -78,7 +83,7 @@ func (h *Hub) followedCheck() engine.Check {
 
 // read reads the file, applies the keys that can change at run time, and logs those that need a
 // restart. asked is set if an operator has requested it: then a file without changes is logged.
-func (r *reloader) read(asked bool) error {
+func (r *reloader) read(ctx context.Context, asked bool) error {
 	c, err := config.Load(r.path)
 	switch {
 	case err != nil:
@@ -95,14 +100,16 @@ func (r *reloader) read(asked bool) error {
 	r.last = c
 	var now, later []string
 	for _, key := range config.Changed(r.applied, c) {
-		if slices.Contains(runtimeKeys, key) && r.level != nil {
+		if slices.Contains(runtimeKeys, key) && (key != "log.level" || r.level != nil) {
 			now = append(now, key)
 		} else {
 			later = append(later, key)
 		}
 	}
 	if len(now) > 0 {
-		r.apply(c)
+		if err := r.apply(ctx, c, now); err != nil {
+			return err
+		}
 		r.logger.Info("applied a changed configuration", "file", r.path, "keys", now)
 	}
 	if len(later) > 0 {
@@ -114,11 +121,20 @@ func (r *reloader) read(asked bool) error {
 	return nil
 }
 
-// apply applies the keys of runtimeKeys.
-func (r *reloader) apply(c *config.Config) {
+// apply applies the keys of runtimeKeys that have changed.
+func (r *reloader) apply(ctx context.Context, c *config.Config, changed []string) error {
 	level := slog.LevelInfo
-	if c.Log.Level == "" || level.UnmarshalText([]byte(c.Log.Level)) == nil {
+	if slices.Contains(changed, "log.level") && (c.Log.Level == "" || level.UnmarshalText([]byte(c.Log.Level)) == nil) {
 		r.level.Set(level)
 		r.applied.Log.Level = c.Log.Level
 	}
+	if !slices.ContainsFunc(callerKeys, func(key string) bool { return slices.Contains(changed, key) }) {
+		return nil
+	}
+	if err := r.keys.Configure(ctx, c.Auth.Keys()); err != nil {
+		return err
+	}
+	r.applied.Auth.APIKeys, r.applied.Auth.BearerTokens, r.applied.Auth.Gateway = c.Auth.APIKeys, c.Auth.BearerTokens, c.Auth.Gateway
+	r.applied.APIKeys = c.APIKeys
+	return nil
 }

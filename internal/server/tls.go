@@ -55,7 +55,21 @@ func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, e
 	if err := u.tls.Good(chains); err != nil {
 		return nil, fmt.Errorf("%w: %w", auth.ErrUnauthenticated, err)
 	}
-	return u.Certificates.Certificate(chains)
+	p, err := u.Certificates.Certificate(chains)
+	if end := u.tls.ListsUntil(chains); err == nil && !end.IsZero() {
+		ends := *p
+		ends.Until = end
+		p = &ends
+	}
+	return p, err
+}
+
+// reloadTLS reads the certificates and lists again, and ends the requests of certificates that were
+// revoked.
+func (h *Hub) reloadTLS(anew bool) error {
+	err := h.tls.Reload(anew)
+	h.keys.Recheck()
+	return err
 }
 
 // serveHTTP serves HTTP on the listener, over TLS if there is a certificate.

@@ -24,6 +24,9 @@ func tokenRows(w *world) []row {
 		case 3:
 			method, path, body, want = "POST", "/v1/a2a/message:send", message("forged"), unauthenticated
 		}
+		if c.Why == "scope" {
+			want = strings.NewReplacer("401 -32000 UNAUTHENTICATED", "403 -31403 UNAUTHORIZED", unauthenticated, "403 UNAUTHORIZED").Replace(want)
+		}
 		rows = append(rows, row{name: c.Name, send: web(method, path, body, "Authorization: Bearer "+c.Token), want: want})
 	}
 	with := func(i *tokentest.Issuer, changes tokentest.Object) string { return i.Token(w.tb, i.Good(changes)) }

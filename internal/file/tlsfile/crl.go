@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -40,6 +41,8 @@ type List struct {
 type list struct {
 	List
 
+	number  *big.Int            // nil if the list has none
+	issued  time.Time           // thisUpdate
 	serials map[string]struct{} // serial numbers as bytes
 	told    atomic.Bool         // its expiry was logged
 }
@@ -87,7 +90,7 @@ func (ls lists) add(der []byte, authorities []*x509.Certificate) error {
 	if _, ok := ls[string(r.RawIssuer)]; ok {
 		return fmt.Errorf("is the second one of %q", name)
 	}
-	l := &list{List: List{name, r.NextUpdate, len(r.RevokedCertificateEntries)}, serials: make(map[string]struct{}, len(r.RevokedCertificateEntries))}
+	l := &list{List: List{name, r.NextUpdate, len(r.RevokedCertificateEntries)}, number: r.Number, issued: r.ThisUpdate, serials: make(map[string]struct{}, len(r.RevokedCertificateEntries))}
 	critical := func(e pkix.Extension) bool { return e.Critical }
 	if slices.ContainsFunc(r.Extensions, critical) {
 		return errPartial
@@ -101,6 +104,31 @@ func (ls lists) add(der []byte, authorities []*x509.Certificate) error {
 	}
 	ls[string(r.RawIssuer)] = l
 	return nil
+}
+
+// supersede keeps the lists of before that are newer than those of ls, and returns the names of their
+// authorities. A list that is complete and genuine may still be an old one, of a time when a
+// certificate was not revoked yet.
+func (ls lists) supersede(before lists) (kept []string) {
+	for issuer, l := range ls {
+		if old := before[issuer]; old != nil && l.older(old) {
+			ls[issuer] = old
+			kept = append(kept, old.Authority)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}
+
+// older reports whether l was issued before than: by their numbers, which only grow (RFC 5280
+// §5.2.3), or without numbers by their times.
+func (l *list) older(than *list) bool {
+	if l.number != nil && than.number != nil {
+		if c := l.number.Cmp(than.number); c != 0 {
+			return c < 0
+		}
+	}
+	return l.issued.Before(than.issued)
 }
 
 // errPartial is returned for lists with another meaning: those of some of the certificates, of
@@ -162,6 +190,19 @@ func (ls lists) lack(authorities []*x509.Certificate) (names []string) {
 
 // Unlisted returns the names of the authorities without a list, if there are lists.
 func (s *Source) Unlisted() []string { return s.now.Load().unlisted }
+
+// ListsUntil returns the time at which the first of the lists ends that apply to the chains; zero if
+// none of them does.
+func (s *Source) ListsUntil(chains [][]*x509.Certificate) (first time.Time) {
+	for _, chain := range chains {
+		for _, c := range chain {
+			if l := s.now.Load().lists[string(c.RawIssuer)]; l != nil && !l.Ends.IsZero() && (first.IsZero() || l.Ends.Before(first)) {
+				first = l.Ends
+			}
+		}
+	}
+	return first
+}
 
 // Good returns ErrRevoked or ErrListEnded if the current lists do not accept certificates that
 // a handshake has verified.

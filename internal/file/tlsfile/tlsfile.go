@@ -166,6 +166,9 @@ func (s *Source) look(anew bool) error {
 		return err
 	}
 	s.broken, s.problem = nil, nil
+	if kept := now.lists.supersede(was.lists); len(kept) > 0 {
+		s.files.Logger.Error("a revocation list is older than the one in force, which stays", "file", s.files.ClientCRL, "authorities", kept)
+	}
 	s.now.Store(now)
 	s.files.Logger.Info("took a new certificate", "file", s.files.Cert, "ends", now.certificate.Leaf.NotAfter)
 	return nil

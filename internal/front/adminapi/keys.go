@@ -201,7 +201,7 @@ var (
 	}
 	errConfigured = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "KEY_CONFIGURED"},
-		Message: "the key stands in the hub's configuration file; take it out there and start the hub again",
+		Message: "the key stands in the hub's configuration file; take it out there, and the hub rejects it at once",
 	}
 )
 

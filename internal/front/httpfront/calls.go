@@ -26,6 +26,9 @@ func (x *exchange) send(r *op.Send, err error) error {
 	if err := x.ownSend(r); err != nil {
 		return err
 	}
+	if !r.ReturnImmediately {
+		defer x.last()()
+	}
 	a, err := x.front.cfg.Engine.Send(x.r.Context(), &x.caller, r)
 	return x.answer(a, err, dialect.AppendSendResponse)
 }

@@ -286,8 +286,12 @@ func (x *exchange) serve() {
 	}
 	switch {
 	case x.route.kind == atAPI:
+		if x.r.Method == http.MethodGet { // a change is completed
+			defer x.last()()
+		}
 		x.handOver(x.front.cfg.API, x.withPrincipal())
 	case x.route.kind == atMCP:
+		defer x.last()()
 		x.handOver(x.front.cfg.MCP, x.withPrincipal())
 	case x.route.kind == atPart:
 		x.servePart()

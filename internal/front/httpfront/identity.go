@@ -1,6 +1,9 @@
 package httpfront
 
 import (
+	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"time"
 
@@ -9,6 +12,17 @@ import (
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
+
+// last makes the request end at the latest with the credentials of its caller. A request from
+// inside ends with the one that it serves.
+func (x *exchange) last() (stop context.CancelFunc) {
+	if x.inside {
+		return func() {}
+	}
+	ctx, stop := auth.While(x.r.Context(), x.front.cfg.Auth, x.credentials(), x.caller.Principal)
+	x.r = x.r.WithContext(ctx)
+	return stop
+}
 
 // identify determines the caller and the extensions that it names.
 func (x *exchange) identify() error {
@@ -68,6 +82,9 @@ func (x *exchange) findCaller() error {
 	p, err := x.front.cfg.Auth.Authenticate(ctx, x.credentials())
 	if err == nil {
 		err = auth.Known(p)
+	}
+	if errors.Is(err, apierror.ErrUnavailable) {
+		err = &httpError{status: http.StatusServiceUnavailable, err: err} // on JSON-RPC, too
 	}
 	x.caller.Principal = p
 	if slot != nil {

@@ -165,8 +165,8 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 func (x *exchange) failHeaders(err error, report *dialect.Report) {
 	h := x.w.Header()
 	h["Cache-Control"] = noStore
-	if report.HTTP == http.StatusUnauthorized {
-		h["Www-Authenticate"] = auth.Challenges()
+	if challenges := auth.ChallengesOf(err); challenges != nil {
+		h["Www-Authenticate"] = challenges
 	}
 	if s := report.RetrySeconds(); s != "" {
 		h.Set("Retry-After", s)

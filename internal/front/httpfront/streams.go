@@ -44,6 +44,7 @@ func (x *exchange) follow(open func() (*engine.Stream, error)) error {
 	if x.front.cfg.NoStreaming {
 		return errNoStreaming
 	}
+	defer x.last()()
 	st, err := open()
 	if err != nil {
 		return err

@@ -32,6 +32,7 @@ func (x *exchange) serveSurface() {
 }
 
 func (x *exchange) requestSurface() error {
+	defer x.last()()
 	v := &surface.Request{
 		Path: x.r.URL.EscapedPath(), Caller: &x.caller, KeepAlive: x.front.cfg.Limits.KeepAlive,
 		Adopt: x.adopt, About: x.about, Reply: x.replySurface, Stream: x.streamSurface, Gone: x.gone,

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
 )
 
@@ -148,12 +149,18 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 	if granted, ok := got["scope"].(string); ok {
 		s.facts.Scopes = strings.Fields(granted)
 	}
-	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) {
+	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) || lacksScope(err) {
 		return nil, errorf("%w: %w", ErrRefused, err)
 	} else if err != nil {
 		return nil, unavailable(err)
 	}
 	return s, nil
+}
+
+// lacksScope reports whether an ID token is refused because the provider has not granted a scope.
+func lacksScope(err error) bool {
+	_, ok := errors.AsType[*auth.ScopeError](err)
+	return ok
 }
 
 // checkAnswer returns an error for an answer without a code for the attempt (OpenID Connect Core
