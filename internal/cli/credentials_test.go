@@ -20,6 +20,7 @@ import (
 	"time"
 
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -27,6 +28,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
+	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
 
 // leaver is a caller whose credentials end while its streams are open. One of key and cert is set.
@@ -35,6 +37,8 @@ type leaver struct {
 	key  string
 	cert *tlstest.Pair
 	web  *http.Client
+	// browser has the cookie of the console.
+	browser *http.Client
 	// open are the open streams by their names. A channel is closed at the end of its stream.
 	open map[string]chan struct{}
 }
@@ -172,24 +176,32 @@ func (l *leaver) grpc(task string) {
 
 var formToken = regexp.MustCompile(`name="?token"? value="?([^" >]+)`)
 
-// console signs in and opens the page of a task.
-func (l *leaver) console(task string) {
+// signIn signs in to the console with the key, and returns the answer.
+func (l *leaver) signIn() *http.Response {
 	l.t.Helper()
 	jar, _ := cookiejar.New(nil) // it never fails
-	web := &http.Client{Transport: l.web.Transport, Jar: jar}
-	q := httpQuery{web: web, at: l.URL(), what: "GET /console/sign-in"}
+	l.browser = &http.Client{Transport: l.web.Transport, Jar: jar}
+	q := httpQuery{web: l.browser, at: l.URL(), what: "GET /console/sign-in"}
 	_, page := q.answered(l.t)
 	found := formToken.FindStringSubmatch(page)
 	if found == nil {
 		l.t.Fatalf("console: no form in %s", page)
 	}
-	resp, err := web.PostForm(l.URL()+"/console/sign-in", url.Values{"token": {found[1]}, "key": {l.key}})
+	resp, err := l.browser.PostForm(l.URL()+"/console/sign-in", url.Values{"token": {found[1]}, "key": {l.key}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	resp.Body.Close()
-	q.what = "GET /console/task/events?id=" + task
-	if resp, err = q.ask(l.t.Context()); err != nil {
+	return resp
+}
+
+// console signs in and opens the page of a task.
+func (l *leaver) console(task string) {
+	l.t.Helper()
+	l.signIn()
+	q := httpQuery{web: l.browser, at: l.URL(), what: "GET /console/task/events?id=" + task}
+	resp, err := q.ask(l.t.Context())
+	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.follow("console", resp)
@@ -304,5 +316,95 @@ func TestCredentialsEnd(t *testing.T) {
 				t.Errorf("the webhook got %d notifications more", n-before)
 			}
 		})
+	}
+}
+
+// TestTokensAtEverySurface shows tokens that the hub refuses for other reasons than a bad signature:
+// one of a key that cannot be read because the issuer is down, and one without the required scope.
+func TestTokensAtEverySurface(t *testing.T) {
+	t.Parallel()
+	var down atomic.Bool
+	issuer := tokentest.Issuer{Audience: "hub", KID: "k1", Key: tokentest.NewKey(t)}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_, _ = w.Write(issuer.KeySet(t))
+	}))
+	defer srv.Close()
+	issuer.URL = srv.URL
+	h := startTLS(t, "", fmt.Sprintf(`
+agents_builtin: true
+auth:
+  tokens:
+    - {name: corp, issuer: %[1]q, audiences: [hub], keys_url: "%[1]s/keys", required_scopes: [a2a, hub]}
+`, srv.URL))
+	web := h.web(h.config(nil), true)
+	token := func(changes tokentest.Object) string { return issuer.Token(t, issuer.Good(changes)) }
+	good := token(tokentest.Object{"scope": "hub a2a"})
+	small := token(tokentest.Object{"scope": "a2a"})
+	if code, body, err := h.rpc(web, listV1, "Authorization: Bearer "+good); code != http.StatusOK {
+		t.Fatalf("the good token: %d %s %v", code, body, err)
+	}
+	issuer.KID, issuer.Key = "k2", tokentest.NewKey(t)
+	unknown := token(tokentest.Object{"scope": "hub a2a"})
+	down.Store(true)
+	const scope = `Bearer realm="parley", error="insufficient_scope", scope="a2a hub"`
+	for name, tt := range map[string]struct{ what, body, unknown, small string }{
+		"JSON-RPC":  {"POST /a2a", listV1, `"code":-32603`, `"code":-31403`},
+		"streaming": {"POST /a2a", rpc("SendStreamingMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`), `"code":-32603`, `"code":-31403`},
+		"HTTP+JSON": {"GET /v1/a2a/tasks", "", `"status":"UNAVAILABLE"`, `"status":"PERMISSION_DENIED"`},
+		"API":       {"GET /api/v1/status", "", `"reason":"UNAVAILABLE"`, `"reason":"UNAUTHORIZED"`},
+		"MCP":       {"POST /mcp", rpc("initialize", `{}`), "UNAVAILABLE", "UNAUTHORIZED"},
+		"AG-UI":     {"POST /ag-ui/echo", `{"threadId":"t","runId":"r","state":{},"tools":[],"context":[],"messages":[{"id":"m","role":"user","content":"x"}],"forwardedProps":{}}`, "keys of the token", "needs the scope"},
+	} {
+		for _, each := range []struct {
+			token, want string
+			status      int
+		}{{unknown, tt.unknown, http.StatusServiceUnavailable}, {small, tt.small, http.StatusForbidden}} {
+			q := httpQuery{web: web, at: h.URL(), what: tt.what, body: tt.body, header: []string{"A2A-Version: 1.0", "Authorization: Bearer " + each.token}}
+			resp, body := q.answered(t)
+			if resp.StatusCode != each.status || !strings.Contains(body, each.want) {
+				t.Errorf("%s: %s %s, want %d with %s", name, resp.Status, body, each.status, each.want)
+			}
+			if retry := resp.Header.Get("Retry-After"); (retry != "") != (each.status == http.StatusServiceUnavailable) {
+				t.Errorf("%s: %s with Retry-After %q", name, resp.Status, retry)
+			}
+			if challenge := resp.Header.Get("WWW-Authenticate"); (challenge == scope) != (each.status == http.StatusForbidden) {
+				t.Errorf("%s: %s with WWW-Authenticate %q", name, resp.Status, challenge)
+			}
+		}
+	}
+	l := &leaver{tlsHub: h, web: web}
+	for key, want := range map[string]int{unknown: http.StatusServiceUnavailable, small: http.StatusForbidden} {
+		l.key = key
+		if resp := l.signIn(); resp.StatusCode != want {
+			t.Errorf("console: %s, want %d", resp.Status, want)
+		}
+	}
+	conn, err := grpc.NewClient(h.About().GRPC, grpc.WithTransportCredentials(credentials.NewTLS(h.config(nil))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for key, want := range map[string]codes.Code{unknown: codes.Unavailable, small: codes.PermissionDenied} {
+		var trailer metadata.MD
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+key)
+		_, err := pb.NewA2AServiceClient(conn).ListTasks(ctx, &pb.ListTasksRequest{}, grpc.Trailer(&trailer))
+		if status.Code(err) != want {
+			t.Errorf("gRPC: %v, want %s", err, want)
+		}
+		if got := trailer.Get("www-authenticate"); (len(got) == 1 && got[0] == scope) != (want == codes.PermissionDenied) {
+			t.Errorf("gRPC: %s with www-authenticate %q", want, got)
+		}
+		retries := false
+		for _, d := range status.Convert(err).Details() {
+			_, is := d.(*errdetails.RetryInfo)
+			retries = retries || is
+		}
+		if retries != (want == codes.Unavailable) {
+			t.Errorf("gRPC: %s with RetryInfo: %v", want, retries)
+		}
 	}
 }

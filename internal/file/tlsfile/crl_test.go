@@ -85,6 +85,17 @@ func TestRevocation(t *testing.T) {
 		lets("at first", " two deep foreign")
 		write(crl, ca.Revoke(t, x509.RevocationList{}, two, &below.Pair))
 		lets("with another list", " one foreign")
+		older := ca.Revoke(t, x509.RevocationList{}, two)
+		newer := ca.Revoke(t, x509.RevocationList{}, two, &below.Pair)
+		write(crl, newer)
+		lets("with a newer list", " one foreign")
+		write(crl, older, other.Revoke(t, x509.RevocationList{}, foreign))
+		lets("with an older list beside a new one of another authority", " one")
+		if text := log.String(); !strings.Contains(text, "older than the one in force") || !strings.Contains(text, "CN=ca") {
+			t.Errorf("the log does not name the older list:\n%s", text)
+		}
+		write(crl, newer)
+		lets("with the newer list again", " one foreign")
 		if err := os.Remove(crl); err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,7 @@
 //
 // # Guarantees
 //
-// A changed file is read again at a handshake, at most once a second: there is no timer, and a
-// server without connections reads nothing. New files apply to connections that begin
+// A changed file is read again at a handshake, at most once a second, and by [Source.Reload]. New files apply to connections that begin
 // afterwards. New files that are invalid, such as a certificate whose key has not been written
 // yet, are logged once and change nothing. The minimum version is TLS 1.2.
 //
@@ -17,11 +16,13 @@
 // anew, with the current authorities and revocation lists. [Source.Good] repeats that for
 // connections that stay open. A certificate is refused if it, or one above it, is on a list.
 // Every certificate of an authority with an expired list is refused as well, because later
-// revocations are unknown. Errors name files and never contain their content.
+// revocations are unknown. A list that was issued before the one in force, by its number or else
+// its time, is ignored. Errors name files and never contain their content.
 //
 // # Non-guarantees
 //
-// An open connection stays open, regardless of changes to the files. The authorities that a
+// An open connection stays open, regardless of changes to the files. After a start, the lists in the
+// file are the first ones, however old. The authorities that a
 // client trusts are read once. Certificates of authorities without a list are accepted, and no
 // revocation service is queried for the certificates that a client verifies. Lists are not
 // downloaded: another program must update the file. Partial lists (deltas, or those of one

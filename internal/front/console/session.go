@@ -214,6 +214,11 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request) {
 	var c adminjson.Caller
 	if err := p.get("/api/v1/caller", &c); err != nil || c.Anonymous {
 		p.session.key = ""
+		if r := refusedBy(err); r != nil && r.Code != http.StatusUnauthorized {
+			v.Error = r.Message
+			p.show(r.Code, "signin", v)
+			return
+		}
 		v.Error = "The hub does not accept this key. It may have been revoked, or have a typing error."
 		p.show(http.StatusUnauthorized, "signin", v)
 		return
