@@ -22,13 +22,19 @@ type Lasting interface {
 	While(ctx context.Context, r *Request, p *Principal) (context.Context, context.CancelFunc)
 }
 
+// Ends reports whether the credentials of p may end while a request lasts.
+func Ends(a Authenticator, p *Principal) bool {
+	_, lasts := a.(Lasting)
+	return p != nil && (lasts || !p.Until.IsZero())
+}
+
 // While is that of a Lasting. With another Authenticator the context ends at p.Until.
 func While(ctx context.Context, a Authenticator, r *Request, p *Principal) (context.Context, context.CancelFunc) {
-	switch l, ok := a.(Lasting); {
-	case ok:
+	switch l, lasts := a.(Lasting); {
+	case !Ends(a, p):
+		return ctx, func() {}
+	case lasts:
 		return l.While(ctx, r, p)
-	case p == nil || p.Until.IsZero():
-		return context.WithCancel(ctx)
 	}
 	return context.WithDeadlineCause(ctx, p.Until, errEnded)
 }

@@ -16,7 +16,7 @@ import (
 // last makes the request end at the latest with the credentials of its caller. A request from
 // inside ends with the one that it serves.
 func (x *exchange) last() (stop context.CancelFunc) {
-	if x.inside {
+	if x.inside || !auth.Ends(x.front.cfg.Auth, x.caller.Principal) {
 		return func() {}
 	}
 	ctx, stop := auth.While(x.r.Context(), x.front.cfg.Auth, x.credentials(), x.caller.Principal)
