@@ -389,13 +389,13 @@ auth:
 	}
 	defer conn.Close()
 	for key, want := range map[string]codes.Code{unknown: codes.Unavailable, small: codes.PermissionDenied} {
-		var trailer metadata.MD
+		var header metadata.MD
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+key)
-		_, err := pb.NewA2AServiceClient(conn).ListTasks(ctx, &pb.ListTasksRequest{}, grpc.Trailer(&trailer))
+		_, err := pb.NewA2AServiceClient(conn).ListTasks(ctx, &pb.ListTasksRequest{}, grpc.Header(&header))
 		if status.Code(err) != want {
 			t.Errorf("gRPC: %v, want %s", err, want)
 		}
-		if got := trailer.Get("www-authenticate"); (len(got) == 1 && got[0] == scope) != (want == codes.PermissionDenied) {
+		if got := header.Get("www-authenticate"); (len(got) == 1 && got[0] == scope) != (want == codes.PermissionDenied) {
 			t.Errorf("gRPC: %s with www-authenticate %q", want, got)
 		}
 		retries := false
