@@ -20,8 +20,8 @@ const (
 	typed = "Content-Type: application/json\r\n"
 )
 
-// A hub without authenticator is guarded against browsers, too. Package hostile tests other
-// violations of HTTP.
+// A hub without authenticator is guarded against browsers, too, except for its probes. Package
+// hostile tests other violations of HTTP.
 func TestHostileWire(t *testing.T) {
 	t.Parallel()
 	h := start(t, options{open: true})
@@ -30,7 +30,7 @@ func TestHostileWire(t *testing.T) {
 		"GET /v1/a2a/tasks HTTP/1.1\r\nHost: 127.0.0.1.nip.io\r\n\r\n",
 		"GET http://evil.example/v1/a2a/tasks HTTP/1.1\r\n" + local + "\r\n",
 		"GET /.well-known/agent-card.json HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-		"GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+		"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n",
 		post + local + typed + "Origin: https://evil.example\r\nContent-Length: 2\r\n\r\n{}",
 		post + local + typed + "Origin: null\r\nContent-Length: 2\r\n\r\n{}",
 		"GET /v1/a2a/tasks/x:subscribe HTTP/1.1\r\n" + local + "Origin: https://evil.example\r\n\r\n",
@@ -43,6 +43,11 @@ func TestHostileWire(t *testing.T) {
 		} else {
 			discreet(t, body)
 		}
+	}
+	probe := h.dial(0)
+	probe.send("GET /healthz HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+	if code, body := probe.only(t); code != http.StatusOK || body != `{"status":"ok"}` {
+		t.Errorf("/healthz: answer %d %.300s, want 200 and the status alone", code, body)
 	}
 	if n := h.store.appends.Load(); n != 0 {
 		t.Errorf("%d changes were stored, want none", n)

@@ -113,7 +113,7 @@ var rpcRows = []row{
 	{name: "form", send: web("POST", sendRPC, call("SendMessage", message("hi")), "Content-Type: application/x-www-form-urlencoded"), want: "415 -32005 CONTENT_TYPE_NOT_SUPPORTED"},
 	{name: "no content type", send: web("POST", sendRPC, call("SendMessage", message("hi")), "Content-Type:"), want: "415 -32005 CONTENT_TYPE_NOT_SUPPORTED"},
 	{name: "type that begins well", send: web("POST", sendRPC, call("SendMessage", message("hi")), "Content-Type: application/jsonx"), want: "415 -32005 CONTENT_TYPE_NOT_SUPPORTED"},
-	{name: "compressed", send: web("POST", sendRPC, "\x1f\x8b\x08\x00", "Content-Encoding: gzip"), want: "200 -32700 PARSE_ERROR"},
+	{name: "compressed", send: web("POST", sendRPC, "\x1f\x8b\x08\x00", "Content-Encoding: gzip"), want: "415 -32005 CONTENT_TYPE_NOT_SUPPORTED"},
 	{name: "two versions", send: web("POST", sendRPC, call("SendMessage", message("hi")), "A2A-Version: 1.0, 0.3"), want: "200 -32009 VERSION_NOT_SUPPORTED"},
 	{name: "nobody", send: web("POST", sendRPC, call("SendMessage", message("hi")), "X-Api-Key:"), want: "401 -32000 UNAUTHENTICATED"},
 	{name: "no such agent", send: web("POST", "/a2a/nobody", call("SendMessage", message("hi"))), want: "404 -32001 TASK_NOT_FOUND"},

@@ -235,6 +235,7 @@ type done struct {
 			State   string
 			Message struct{ Parts []struct{ Text string } }
 		}
+		Artifacts []struct{ Parts []struct{ Text string } }
 	}
 }
 
@@ -254,12 +255,16 @@ func readTask(t *testing.T, body string) *done {
 	return d
 }
 
-// says returns the text of the task's status.
+// says returns the output of a completed task, or the text of another's status.
 func (d *done) says() string {
-	if len(d.Task.Status.Message.Parts) == 0 {
+	parts := d.Task.Status.Message.Parts
+	if d.Task.Status.State == "TASK_STATE_COMPLETED" && len(d.Task.Artifacts) > 0 {
+		parts = d.Task.Artifacts[0].Parts
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	return strings.TrimSpace(d.Task.Status.Message.Parts[0].Text)
+	return strings.TrimSpace(parts[0].Text)
 }
 
 func openStore(t *testing.T, path string) *sqlitestore.DB {
