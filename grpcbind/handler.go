@@ -60,10 +60,14 @@ type answer struct {
 	until time.Time
 }
 
+// resetTime is the time after Limits.SendTime in which a caller of a stream can still read its error. Then
+// the stream is reset, because net/http cannot end it otherwise.
+const resetTime = 5 * time.Second
+
 // Write implements http.ResponseWriter. gRPC flushes after each message.
 func (a *answer) Write(b []byte) (int, error) {
 	if a.until.IsZero() {
-		a.until = time.Now().Add(a.time)
+		a.until = time.Now().Add(a.time + resetTime)
 	}
 	a.until = a.until.Add(time.Duration(len(b)) * time.Second / leastRate)
 	_ = a.rc.SetWriteDeadline(a.until) // fails if the stream has ended, and then Write does
