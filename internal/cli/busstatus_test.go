@@ -30,6 +30,7 @@ func TestStatusOfBus(t *testing.T) {
 	is := bus.Connection{Up: true, Since: since}
 	h := serveOn(t, b, t.TempDir(), func(c *config.Config) {
 		c.Agents = []config.Agent{{Name: "greeter", Queue: "Greeter"}}
+		c.AllowAnonymous = true // for the caller behind a proxy
 		c.OpenBus = func(context.Context) (bus.Bus, error) { return statusBus{b.Peer(), &is}, nil }
 	})
 	if code, answer := h.call("POST /a2a/greeter", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"you"}]},"configuration":{"returnImmediately":true}}}`, "A2A-Version: 1.0"); code != 200 {

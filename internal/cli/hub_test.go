@@ -53,7 +53,7 @@ func TestRabbitMQScripts(t *testing.T) {
 	hubScripts(t, "rabbitmq", func(tb testing.TB, env *testscript.Env) { env.Setenv("AMQP", server.VHost(tb)) })
 }
 
-// hubScripts runs the scripts in a folder. What they need of the machine is asked for before the first
+// hubScripts runs the scripts in a folder. The programs that they need are asked for before the first
 // script, or in prepare, which receives the test of its script: t must not end in a command of a script, which
 // runs in the goroutine of another test.
 //

@@ -204,16 +204,16 @@ func (src *Source) Announce(ctx context.Context, s *directory.Spec) error {
 	fresh := !k.Spec.Same(s)
 	k.Spec, k.SeenAt, k.session = *s, task.MillisOf(time.Now()).Time(), true
 	k.workers[otherExchange] = time.Now()
+	src.report(k)
 	if fresh {
-		src.log().Info("agent has announced itself", "agent", s.Name, "at", s.Where)
 		if src.changed != nil {
 			src.changed(src.updateLocked())
 		}
+		src.log().Info("agent has announced itself", "agent", s.Name, "at", s.Where)
 	}
 	if fresh || k.SeenAt.Sub(k.stored) >= seenEvery {
 		src.storeLocked(ctx)
 	}
-	src.report(k)
 	return nil
 }
 
@@ -326,14 +326,14 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 			defer src.newWorkers.Send()
 		}
 	}
-	if fresh {
+	src.report(k)
+	if fresh { // logged once the agent and its worker are visible
 		changed(src.updateLocked())
 		src.log().Info("agent has announced itself on the bus", "agent", s.Name, "queue", a.Agent)
 	}
 	if fresh || now.Sub(k.stored) >= seenEvery {
 		src.storeLocked(ctx)
 	}
-	src.report(k)
 	return nil
 }
 

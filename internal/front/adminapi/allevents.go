@@ -84,7 +84,7 @@ func (h *Handler) sendEvents(w http.ResponseWriter, r *http.Request, q *events.Q
 	return sent
 }
 
-// fail sends the final event of a stream that cannot go on.
+// fail sends the final event of a stream that cannot continue.
 func (e *eventStream) fail() {
 	_ = e.sendEvents([]events.Event{{
 		Type: events.StreamEnd, Time: time.Now().UTC(), Data: map[string]any{"reason": "the hub cannot read its events now"},

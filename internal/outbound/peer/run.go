@@ -166,7 +166,7 @@ func (r *runner) send(ctx context.Context, params []byte) error {
 	return r.after(&stream, stream.send(ctx, params))
 }
 
-// after keeps what a stream could not read, which is no error as long as the task can be read
+// after keeps the unread part of a stream, which is no error as long as the task can be read
 // whole.
 func (r *runner) after(stream *relay, err error) error {
 	unread := stream.unread

@@ -11,7 +11,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = os.Unsetenv(Asked) // what the tests of this package require is made up
+	_ = os.Unsetenv(Asked) // the requirements in the tests of this package are made up
 	goleak.VerifyTestMain(m)
 }
 

@@ -49,7 +49,7 @@ func met(tb testing.TB, with, what string) {
 }
 
 // Asked is the environment variable with the path of a file that receives a line for each requirement
-// that a test states: the folder of the package, the test, the requirement, and with what it is met, separated by
+// that a test states: the folder of the package, the test, the requirement, and the program or path that meets it, separated by
 // tabs. The last one is empty for a requirement that is not met. .ci/empty reads the file.
 const Asked = "PARLEY_ASKED"
 
