@@ -204,11 +204,11 @@ func (src *Source) Announce(ctx context.Context, s *directory.Spec) error {
 	fresh := !k.Spec.Same(s)
 	k.Spec, k.SeenAt, k.session = *s, task.MillisOf(time.Now()).Time(), true
 	k.workers[otherExchange] = time.Now()
+	if fresh && src.changed != nil {
+		src.changed(src.updateLocked())
+	}
 	src.report(k)
 	if fresh {
-		if src.changed != nil {
-			src.changed(src.updateLocked())
-		}
 		src.log().Info("agent has announced itself", "agent", s.Name, "at", s.Where)
 	}
 	if fresh || k.SeenAt.Sub(k.stored) >= seenEvery {
@@ -326,9 +326,11 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 			defer src.newWorkers.Send()
 		}
 	}
-	src.report(k)
-	if fresh { // logged once the agent and its worker are visible
+	if fresh {
 		changed(src.updateLocked())
+	}
+	src.report(k)
+	if fresh { // the log follows the directory, which now has the agent with its worker
 		src.log().Info("agent has announced itself on the bus", "agent", s.Name, "queue", a.Agent)
 	}
 	if fresh || now.Sub(k.stored) >= seenEvery {
