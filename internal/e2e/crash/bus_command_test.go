@@ -148,7 +148,7 @@ func (w *busSystem) leftovers() {
 
 // runProgram is the program that a worker runs. It acts like the executor in
 // bus_process_test.go, except that its questions have no text, and that its kind "cancel" runs
-// for long.
+// for long. The status of a completed program does not name its run, so it notes that it exits.
 func runProgram(context.Context) error {
 	text, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -159,16 +159,8 @@ func runProgram(context.Context) error {
 	if err != nil {
 		return err
 	}
-	line, err := json.Marshal(record{os.Getenv(agentVar), os.Getenv("PARLEY_RUN_KEY"), attempt, os.Getenv("PARLEY_TASK_ID"), run})
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(os.Getenv(recordVar), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(line, '\n'))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+	taskID := os.Getenv("PARLEY_TASK_ID")
+	if err := noteDurably(record{os.Getenv(agentVar), os.Getenv("PARLEY_RUN_KEY"), attempt, taskID, run}); err != nil {
 		return err
 	}
 	what, number, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
@@ -183,9 +175,26 @@ func runProgram(context.Context) error {
 		return err
 	}
 	if what == "fail" {
-		return errors.New("as it was told to")
+		return fmt.Errorf("run %s %s", run, toldTo)
 	}
-	return nil
+	return noteDurably(line{Op: opExit, Task: taskID, Run: run})
+}
+
+// toldTo ends the error of a program that was told to fail.
+const toldTo = "was told to fail"
+
+// noteDurably appends a line to the file of executions.
+func noteDurably(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(os.Getenv(recordVar), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(b, '\n'))
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 // sendReport writes n chunks, each with the run and its number.

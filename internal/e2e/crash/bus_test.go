@@ -1,9 +1,7 @@
 package crash
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -192,6 +190,7 @@ func (w *busSystem) nextJob(_ string, i int) *job {
 	}
 	j := &job{
 		reader: reader{skips: true}, agent: []string{careful, robust}[i%2], kind: kinds[i%len(kinds)], keyed: true, chunks: 1 + rand.IntN(30),
+		program: w.broker.commands,
 	}
 	if j.kind == "cancel" {
 		j.cancelAt, j.chunks = 1+rand.IntN(6), 40
@@ -202,16 +201,22 @@ func (w *busSystem) nextJob(_ string, i int) *job {
 	return j
 }
 
-// checkRun checks that exactly one run has performed the job.
+// checkRun checks that exactly one run has performed the job: the final status names the run that
+// wrote the output. That of a completed program has no message; checkExit checks its run.
 func (j *job) checkRun() error {
 	run, n, err := oneRun(j.words)
-	by, _, _ := strings.Cut(j.why, ":") // the reason of a program repeats its whole output
 	if err != nil {
 		return wrong("task %s, %s (%s): %v", j.id, j.state, j.why, err)
 	}
+	by := run
+	if j.program {
+		by = ""
+	}
 	switch {
-	case j.state == "COMPLETED" && (n != j.chunks || n > 0 && run != by):
+	case j.state == "COMPLETED" && (n != j.chunks || j.why != by):
 		return wrong("task %s is completed by run %s with %d chunks of %s, want %d: %q", j.id, j.why, n, run, j.chunks, j.words)
+	case j.state == "FAILED" && strings.Contains(j.why, toldTo) && (n != j.chunks || !strings.Contains(j.why, "run "+run+" ")):
+		return wrong("task %s has failed with %q and %d chunks of %s, want %d: %q", j.id, j.why, n, run, j.chunks, j.words)
 	case j.state == "COMPLETED" && j.kind == "fail":
 		return wrong("task %s is completed, and should have failed", j.id)
 	case j.canceled != (j.state == "CANCELED") && !j.blind:
@@ -220,6 +225,16 @@ func (j *job) checkRun() error {
 		return wrong("task %s (%s) has failed for no fault: %q", j.id, j.kind, j.why)
 	}
 	return nil
+}
+
+// checkExit checks that the program that wrote the result of the job has exited without an error.
+func (j *job) checkExit(lines []line) error {
+	run, _, err := oneRun(j.words)
+	exited := func(e line) bool { return e.Op == opExit && e.Task == j.id && e.Run == run }
+	if err == nil && j.program && j.state == "COMPLETED" && !slices.ContainsFunc(lines, exited) {
+		return wrong("task %s is completed with the output of run %s, which has not exited", j.id, run)
+	}
+	return err
 }
 
 // oneRun returns the run that wrote text and its number of chunks. The error states the reason
@@ -539,20 +554,12 @@ func (w *busSystem) stop() []letter {
 }
 
 // executions returns the number of executions of each message of an agent.
-func (w *busSystem) executions() map[string]map[string]int {
-	w.t.Helper()
-	file, err := os.Open(w.record)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer file.Close()
+func executions(lines []line) map[string]map[string]int {
 	all := map[string]map[string]int{careful: {}, robust: {}}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var r record
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			w.t.Fatal(errors.Join(err, errors.New(lines.Text())))
+	for i := range lines {
+		if e := &lines[i]; e.Op == "" {
+			all[e.Agent][e.Task+" "+e.Key]++
 		}
-		all[r.Agent][r.Task+" "+r.Key]++
 	}
 	return all
 }

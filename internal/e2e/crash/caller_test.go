@@ -31,6 +31,8 @@ type job struct {
 	// cancelAt is the number of events after which the caller cancels the task; zero means
 	// never.
 	cancelAt int
+	// program is set if the agent is a program, whose completion has no message.
+	program bool
 	// load is the kind of the job in the campaign.
 	load string
 	// finished is set once the end is in the ledger.

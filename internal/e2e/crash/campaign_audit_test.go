@@ -17,7 +17,7 @@ type story struct {
 	answered, ends   int
 	canceled         bool
 	state, text      string
-	runs             map[string]bool // by the id of the run
+	runs, exits      map[string]bool // by the id of the run
 	effects          map[string]int  // by the key of the message
 	agent            string
 	sent, mayAnswers int
@@ -49,10 +49,10 @@ func checkLedger(lines []line, stored map[string]*taskJSON) (found []error) {
 func storiesOf(lines []line) map[string]*story {
 	all, byTask := map[string]*story{}, map[string]*story{}
 	for i := range lines {
-		if e := &lines[i]; e.Op != "" {
+		if e := &lines[i]; e.Op != "" && e.Op != opExit {
 			s := all[e.Job]
 			if s == nil {
-				s = &story{name: e.Job, tasks: map[string]bool{}, runs: map[string]bool{}, effects: map[string]int{}}
+				s = &story{name: e.Job, tasks: map[string]bool{}, runs: map[string]bool{}, exits: map[string]bool{}, effects: map[string]int{}}
 				all[e.Job] = s
 			}
 			if s.add(e); e.Task != "" {
@@ -61,13 +61,17 @@ func storiesOf(lines []line) map[string]*story {
 		}
 	}
 	for i := range lines {
-		if e := &lines[i]; e.Op == "" {
-			// An effect whose task no caller knows is one of a job that was never answered.
-			if s := byTask[e.Task]; s != nil {
-				s.agent = e.Agent
-				s.runs[e.Run] = true
-				s.effects[e.Key]++
-			}
+		// An effect whose task no caller knows is one of a job that was never answered.
+		e := &lines[i]
+		s := byTask[e.Task]
+		switch {
+		case s == nil:
+		case e.Op == opExit:
+			s.exits[e.Run] = true
+		case e.Op == "":
+			s.agent = e.Agent
+			s.runs[e.Run] = true
+			s.effects[e.Key]++
 		}
 	}
 	return all
@@ -192,7 +196,7 @@ func (s *story) checkPushes(add addFlaw) {
 }
 
 // checkEffects: an agent that is not idempotent is executed once for a message, another one at
-// most three times. A completed task has the output of one of its executions.
+// most three times. A completed task has the output of one of its executions, which has exited.
 func (s *story) checkEffects(add addFlaw) {
 	most := 1
 	if slices.Contains([]string{robust, again, serialQueue, serialCommand}, s.agent) {
@@ -206,8 +210,8 @@ func (s *story) checkEffects(add addFlaw) {
 	if len(s.effects) > 1+s.mayAnswers {
 		add(repeated, "%d messages were executed for %d sent: %v", len(s.effects), 1+s.mayAnswers, s.effects)
 	}
-	if run, _, _ := strings.Cut(s.text, ":"); programs[s.load] && s.state == "COMPLETED" && !s.runs[run] {
-		add(lost, "it is completed with %q, which no program has written", s.text)
+	if run, _, _ := strings.Cut(s.text, ":"); programs[s.load] && s.state == "COMPLETED" && !(s.runs[run] && s.exits[run]) {
+		add(lost, "it is completed with %q, which no program has written before it exited", s.text)
 	}
 }
 
@@ -234,6 +238,7 @@ func good() ([]line, map[string]*taskJSON) {
 		{Op: opCanceled, Job: "b"},
 		{Op: opEvent, Job: "b", Version: 4, Sum: 5},
 		{Op: opEnd, Job: "b", Task: "t2", Load: "queue", State: "CANCELED"},
+		{Op: opExit, Task: "t1", Run: "r1"},
 	}
 	text := func(ids ...string) (all []messageJSON) {
 		for _, id := range ids {
@@ -280,6 +285,7 @@ func TestLedgerCheck(t *testing.T) {
 		"an idempotent one, four times":      {func(l []line, _ map[string]*taskJSON) []line { return append(l, l[13], l[14]) }, repeated},
 		"an execution with another key":      {add(line{Task: "t1", Agent: once, Key: "k9", Run: "r9"}), repeated},
 		"a completion without an effect":     {drop(8), lost},
+		"a completion without an exit":       {drop(20), lost},
 		"a task that does not end":           {drop(9), stuck},
 		"a confirmed cancellation is undone": {hub(func(s map[string]*taskJSON) { s["t2"].Status.State = "TASK_STATE_COMPLETED" }), lost},
 		"none":                               {hub(func(map[string]*taskJSON) {}), ""},

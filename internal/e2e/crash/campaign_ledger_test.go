@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// The operations in a ledger. A line without one is an effect: the execution of a program.
+// The operations in a ledger. A line without one is an effect: the beginning of the execution of a
+// program.
 const (
 	opSend     = "send"     // a caller is about to send the first message
 	opTask     = "task"     // a caller has received the id of the task
@@ -19,6 +20,7 @@ const (
 	opCanceled = "canceled" // the hub has confirmed the cancellation
 	opEnd      = "end"      // a caller has read the end of the task
 	opPush     = "push"     // a webhook has accepted a notification
+	opExit     = "exit"     // a program has written all of its output, and exits without an error
 )
 
 // line is one line of a ledger.
@@ -32,7 +34,7 @@ type line struct {
 	Version int64  `json:"version,omitempty"`
 	// Sum is the checksum of an event or a notification.
 	Sum uint64 `json:"sum,omitempty"`
-	// Agent, Key and Run are those of an effect.
+	// Agent, Key and Run are those of an effect; an exit has Run alone.
 	Agent string `json:"agent,omitempty"`
 	Key   string `json:"key,omitempty"`
 	Run   string `json:"run,omitempty"`

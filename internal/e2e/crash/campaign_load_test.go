@@ -61,7 +61,7 @@ var programs = func() map[string]bool {
 // nextMixed creates the ith job of a caller.
 func (c *campaign) nextMixed(name string, i int) *job {
 	l := &loads[i%len(loads)]
-	j := &job{reader: reader{skips: true, book: c.book, job: name}, name: name, keyed: true, chunks: 1 + rand.IntN(30), load: l.name}
+	j := &job{reader: reader{skips: true, book: c.book, job: name}, name: name, keyed: true, chunks: 1 + rand.IntN(30), load: l.name, program: programs[l.name]}
 	if l.make(j); j.hook != "" {
 		j.hook = c.hooks.server.URL + j.hook
 	}
