@@ -63,6 +63,10 @@ type Broker struct {
 type BrokerSkill struct {
 	// ID is the id of the skill. It is required.
 	ID string `yaml:"id"`
+	// Among are the agents among which the hub draws one for a message that names only the skill;
+	// "*" stands for all. By default the first one gets it: the hub's own agents, then configured
+	// ones, then those that have announced themselves.
+	Among []string `yaml:"among"`
 	// Cooldown is the time after a request for the skill during which it is unavailable.
 	Cooldown Duration `yaml:"cooldown"`
 	// CooldownKey is the member of the metadata, such as repository, whose values have separate
@@ -98,6 +102,11 @@ func checkBroker(d *yamlfile.Decoder, b *Broker) {
 			d.Problem(nil, key+".id", "there is another rule for the skill %q", yamlfile.Clip(s.ID))
 		case s.CooldownKey != "" && s.Cooldown == 0:
 			d.Problem(nil, key+".cooldown_key", "says nothing without cooldown")
+		}
+		for j, name := range s.Among {
+			if name != "*" && !agentName.MatchString(name) {
+				d.Problem(nil, key+".among["+strconv.Itoa(j)+"]", "%q is not the name of an agent, nor *", yamlfile.Clip(name))
+			}
 		}
 		seen[id] = true
 	}

@@ -11,11 +11,21 @@ import (
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/task"
 )
 
 // An agent of RockBot over HTTP has one operation, POST /tasks/send. The request carries the
 // caller's own task id, and the response is the result once the task has ended. RockBot's bus
 // carries the same object.
+
+// ForRockBot completes a message of a RockBot. Its skill "general" means none, unless offers
+// reports that the agent offers it. A message for an unknown skill goes to the owner of the hub.
+func ForRockBot(r *op.Send, offers func(name task.Agent, skill string) bool) {
+	r.Observe = true
+	if strings.EqualFold(r.Message.Skill, GeneralSkill) && !offers(r.Agent, r.Message.Skill) {
+		r.Message.Skill = ""
+	}
+}
 
 const (
 	jobTaskID = iota

@@ -21,7 +21,7 @@ import (
 type admission struct {
 	engine *Engine
 	caller *op.Caller
-	send   *op.Send // never changed
+	send   *op.Send // its target is never changed: see keepSkill
 	// wait is set if the caller waits for the outcome, streams if it follows the task as a
 	// stream, delegated if an agent sends the message with agent.Delegate.
 	wait, streams, delegated bool
@@ -211,10 +211,13 @@ func (a *admission) appendMessage() error {
 	if err := a.engine.checkModes(a.agent, a.send); err != nil {
 		return err
 	}
+	h := a.live.snapshot()
+	if err := a.keepSkill(&h); err != nil {
+		return err
+	}
 	if err := a.prepare(); err != nil {
 		return err
 	}
-	h := a.live.snapshot()
 	a.slot = slot{engine: a.engine, live: a.live, ref: a.live.ref, key: queueKeyOf(a.agent, &h)}
 	defer a.slot.release()
 	if idle(&h) {
@@ -228,6 +231,26 @@ func (a *admission) appendMessage() error {
 		return err
 	}
 	a.slot.keep()
+	return nil
+}
+
+// keepSkill completes a message that names no skill with that of the caller's message before it:
+// the answer to a question is for the skill that asks.
+func (a *admission) keepSkill(h *task.Head) error {
+	if a.send.Message.Skill != "" || len(a.agent.skills) == 0 && !a.agent.ListedSkills {
+		return nil
+	}
+	page, err := a.engine.store.Read(a.engine.ctx, h.Key, h.LastMessage-1)
+	if err != nil || len(page) == 0 {
+		return err
+	}
+	rec, err := decodeCall(page[0].Call)
+	if err != nil || rec.Skill == "" {
+		return err
+	}
+	own := *a.send
+	own.Message.Skill = rec.Skill
+	a.send = &own
 	return nil
 }
 

@@ -21,8 +21,8 @@ type agentRegistry struct {
 	// list holds the agents in the order of their registration.
 	list   []*Agent
 	byName map[task.Agent]*Agent
-	// bySkill maps a skill id in lower case to the agents whose cards list it. The slices are
-	// replaced, never changed.
+	// bySkill maps a skill id in lower case to the agents whose cards list it, by Rank. The slices
+	// are replaced, never changed.
 	bySkill map[string][]*Agent
 	// open are the agents that any skill finds.
 	open []*Agent
@@ -41,9 +41,11 @@ func (r *agentRegistry) add(a *Agent) bool {
 	if r.byName[a.Name] != nil {
 		return false
 	}
-	r.list = append(r.list, a)
 	r.byName[a.Name] = a
-	r.indexLocked(a)
+	if !a.Hidden {
+		r.list = append(r.list, a)
+		r.indexLocked(a)
+	}
 	return true
 }
 
@@ -53,7 +55,7 @@ func (r *agentRegistry) replace(a *Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byName[a.Name]
-	if old == nil {
+	if old == nil || old.Hidden {
 		return false
 	}
 	r.list[slices.Index(r.list, old)] = a
@@ -68,7 +70,7 @@ func (r *agentRegistry) remove(name task.Agent) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := r.byName[name]
-	if old == nil {
+	if old == nil || old.Hidden {
 		return false
 	}
 	i := slices.Index(r.list, old)
@@ -91,19 +93,17 @@ func (r *agentRegistry) indexLocked(a *Agent) {
 	}
 }
 
-// inOrderLocked returns a new slice of agents that includes a, in the order of the registry.
+// inOrderLocked returns a new slice of agents that includes a, by Rank and then in the order of
+// the registry.
 func (r *agentRegistry) inOrderLocked(agents []*Agent, a *Agent) []*Agent {
-	if r.list[len(r.list)-1] == a {
-		return append(slices.Clone(agents), a)
-	}
-	wanted := append(slices.Clone(agents), a)
-	ordered := make([]*Agent, 0, len(wanted))
-	for _, b := range r.list {
-		if slices.Contains(wanted, b) {
-			ordered = append(ordered, b)
+	at, place := len(agents), slices.Index(r.list, a)
+	for ; at > 0; at-- {
+		b := agents[at-1]
+		if b.Rank < a.Rank || b.Rank == a.Rank && slices.Index(r.list, b) < place {
+			break
 		}
 	}
-	return ordered
+	return slices.Insert(slices.Clone(agents), at, a)
 }
 
 // dropLocked removes a from the index by skill.
@@ -142,6 +142,14 @@ func (r *agentRegistry) having(skill string) []*Agent {
 		return agents
 	}
 	return r.open
+}
+
+// own reports whether an agent of the hub itself lists a skill.
+func (r *agentRegistry) own(skill string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	agents := r.bySkill[strings.ToLower(skill)]
+	return len(agents) > 0 && agents[0].Rank == RankOwn
 }
 
 // all returns the agents in the order of their registration.

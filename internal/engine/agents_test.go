@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -287,6 +289,96 @@ func TestChooser(t *testing.T) {
 	}
 }
 
+// A message that names only a skill goes to the hub's own agent first, whenever others come.
+func TestOwnAgentsComeFirst(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	ranked := func(name string, rank engine.Rank, skills ...string) engine.Agent {
+		a := skilled(name, named(name), skills...)
+		a.Rank = rank
+		return a
+	}
+	put := func(a engine.Agent) {
+		t.Helper()
+		if err := b.Update(a); errors.Is(err, engine.ErrNoAgent) {
+			err = b.Register(a)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	check := func(when, want string) {
+		t.Helper()
+		if got, err := b.asked("sing"); got != want || err != nil {
+			t.Errorf("%s: %q answered, %v; want %q", when, got, err, want)
+		}
+	}
+	put(ranked("found", engine.RankFound, "sing"))
+	check("alone", "found")
+	put(ranked("configured", engine.RankConfigured, "SING"))
+	check("beside a configured one", "configured")
+	if b.Offers("", "sing") {
+		t.Error("the hub itself offers what only others have")
+	}
+	put(ranked("own", engine.RankOwn, "Sing"))
+	put(ranked("second", engine.RankOwn, "sing"))
+	check("beside own ones", "own")
+	put(ranked("found", engine.RankFound, "sing", "dance"))
+	put(ranked("own", engine.RankOwn, "sing", "whistle"))
+	check("after their cards have changed", "own")
+	if !b.Offers("", "SING") {
+		t.Error("the hub does not offer the skill of its agent")
+	}
+	for i, want := range []string{"second", "configured", "found"} {
+		if err := b.Unregister(task.Agent([]string{"own", "second", "configured"}[i])); err != nil {
+			t.Fatal(err)
+		}
+		check("without it", want)
+	}
+}
+
+// A hidden agent is in no list and has no skill; it takes messages for unknown skills of callers
+// that want that.
+func TestUnknownSkillsAreObserved(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{}, named("main"))
+	hidden := engine.Agent{Name: engine.ObserverName, Card: skilled("x", nil).Card, Executor: named("observer"), ListedSkills: true, Hidden: true}
+	for _, a := range []engine.Agent{hidden, skilled("one", named("one"), "sing")} {
+		if err := b.Register(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range b.Agents() {
+		if a.Name == engine.ObserverName {
+			t.Error("the hidden agent is listed")
+		}
+	}
+	for _, tt := range []struct {
+		agent   task.Agent
+		skill   string
+		observe bool
+		want    string
+	}{
+		{"", "sing", true, "one"}, {"one", "SING", true, "one"}, {"", "", true, "main"},
+		{"", "brew", true, "observer"}, {"one", "brew", true, "observer"},
+		{"", "brew", false, ""}, {"one", "brew", false, ""},
+	} {
+		r := text("x")
+		r.Agent, r.Message.Skill, r.Observe = tt.agent, tt.skill, tt.observe
+		a, err := b.Send(t.Context(), alice, r)
+		switch {
+		case tt.want == "":
+			if !errors.Is(err, a2a.ErrInvalidParams) {
+				t.Errorf("%+v: %v, want ErrInvalidParams", tt, err)
+			}
+		case err != nil:
+			t.Errorf("%+v: %v", tt, err)
+		case statusText(t, a) != tt.want:
+			t.Errorf("%+v: %q answered", tt, statusText(t, a))
+		}
+	}
+}
+
 // A repeated message with a key goes to the agent that received it the first time.
 func TestChooserAndKeys(t *testing.T) {
 	t.Parallel()
@@ -409,5 +501,52 @@ func TestConcurrentRegistration(t *testing.T) {
 	wg.Wait()
 	if diff := cmp.Diff([]string{"main"}, b.names()); diff != "" {
 		t.Errorf("agents (-want +got):\n%s", diff)
+	}
+}
+
+// A message that names no skill continues that of the message before it, also after a restart.
+func TestFollowUpsKeepTheSkill(t *testing.T) {
+	t.Parallel()
+	store := new(memstore.Store)
+	skills := func() engine.Agent {
+		return skilled("desk", &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			state := a2a.TaskStateInputRequired
+			if agent.Text(ec.Message) == "done" {
+				state = a2a.TaskStateCompleted
+			}
+			yield(status(ec, state, agent.CallFrom(ctx).Skill), nil)
+		}}, "sing", "dance")
+	}
+	b := start(t, engine.Config{Store: store}, named("main"))
+	if err := b.Register(skills()); err != nil {
+		t.Fatal(err)
+	}
+	r := text("go")
+	r.Message.Skill = "dance"
+	id := b.send(r).Head.ID
+	open, err := b.Open(t.Context(), &question.Question{Owner: "alice", Task: id})
+	if err != nil || open.Skill != "dance" {
+		t.Errorf("the question is for %+v, %v", open, err)
+	}
+	if got := statusText(t, b.send(reply(id, "more"))); got != "dance" {
+		t.Errorf("the answer is for %q", got)
+	}
+	b.stop()
+	b = start(t, engine.Config{Store: store}, named("main"))
+	if err := b.Register(skills()); err != nil {
+		t.Fatal(err)
+	}
+	if open, err = b.Open(t.Context(), &question.Question{Owner: "alice", Task: id}); err != nil || open.Skill != "dance" {
+		t.Errorf("after a restart the question is for %+v, %v", open, err)
+	}
+	other := reply(id, "more")
+	other.Message.Skill = "sing"
+	for _, step := range []struct {
+		r    *op.Send
+		want string
+	}{{reply(id, "more"), "dance"}, {other, "sing"}, {reply(id, "done"), "sing"}} {
+		if got := statusText(t, b.send(step.r)); got != step.want {
+			t.Errorf("a later answer is for %q, want %q", got, step.want)
+		}
 	}
 }

@@ -43,6 +43,11 @@ type Agent struct {
 	// ListedSkills restricts the agent to messages for the skills that its card lists. Without
 	// it, an agent whose card lists none is found by any skill that no card lists.
 	ListedSkills bool
+	// Rank orders the agents that have a skill: a message that names only the skill goes to one
+	// of the lowest Rank. Agents of the same Rank follow in the order of their registration.
+	Rank Rank
+	// Hidden agents are found by their name only: they are in no list and have no skill.
+	Hidden bool
 	// AdvisoryModes makes the media types of the card advisory: a message with other types is
 	// passed to the agent, and the log notes each such type once.
 	AdvisoryModes bool
@@ -50,6 +55,18 @@ type Agent struct {
 	extensions extensions // set by Register and Update, like skills
 	skills     []string   // the ids of the skills that the card lists
 }
+
+// Rank is the precedence of an agent among those with the same skill.
+type Rank uint8
+
+const (
+	// RankOwn is for agents of the hub itself.
+	RankOwn Rank = iota
+	// RankConfigured is for agents elsewhere that the operator has configured.
+	RankConfigured
+	// RankFound is for agents that have announced themselves or were registered by callers.
+	RankFound
+)
 
 // Engine admits, runs and stores tasks.
 type Engine struct {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -72,8 +73,17 @@ func (a *admission) candidates() error {
 	default:
 		a.choice, err = a.named(name)
 	}
+	if errors.Is(err, errUnknownSkill) && a.send.Observe {
+		if x := a.engine.agent(ObserverName); x != nil {
+			a.choice, err = x, nil
+		}
+	}
 	return err
 }
+
+// ObserverName is the name of the hidden agent that notifies the hub's owner of a message for a skill
+// that no agent has (op.Send.Observe).
+const ObserverName task.Agent = "parley.observer"
 
 // named returns the agent with the given name, or the default one, if the caller may create a
 // task with it.
@@ -135,6 +145,9 @@ func (e *Engine) pick(skill string, agents []*Agent) *Agent {
 // maxNamed limits the skills that an error lists.
 const maxNamed = 20
 
+// errUnknownSkill is the cause of the error of a message for a skill that no agent has.
+var errUnknownSkill = fmt.Errorf("unknown skill: %w", a2a.ErrInvalidParams)
+
 func unknownSkill(skill string, have []string) error {
 	have = each(have)
 	meant, rest := "", ""
@@ -150,7 +163,7 @@ func unknownSkill(skill string, have []string) error {
 	if len(have) == 0 {
 		have = []string{"none"}
 	}
-	return apierror.Field(a2a.ErrInvalidParams, "metadata.skill", "no agent here has the skill %q%s; there are: %s%s",
+	return apierror.Field(errUnknownSkill, "metadata.skill", "no agent here has the skill %q%s; there are: %s%s",
 		clip(skill), meant, strings.Join(have, ", "), rest)
 }
 
@@ -173,10 +186,11 @@ func hasSkill(a *Agent, skill string) bool {
 	return len(a.Card.Skills) == 0 || skillNamed(a, skill) != nil
 }
 
-// Offers reports whether an agent declares a skill, or whether any agent does if name is empty.
+// Offers reports whether an agent declares a skill, or whether any agent of the hub itself does if
+// name is empty.
 func (e *Engine) Offers(name task.Agent, skill string) bool {
 	if name == "" {
-		return len(e.agents.having(skill)) > 0
+		return e.agents.own(skill)
 	}
 	a := e.agent(name)
 	return a != nil && skillNamed(a, skill) != nil

@@ -12,8 +12,8 @@ import (
 )
 
 // resume admits a message that names a context and no task, in a dialect whose callers never
-// name a task. The message goes to the newest task of this context and agent that waits for its
-// caller, or to a new task.
+// name a task. The message goes to the newest task of this context that waits for its caller, or to
+// a new task. If the message names an agent or a skill, only tasks of such agents count.
 func (a *admission) resume(ctx context.Context) (*admitted, error) {
 	if err := a.candidates(); err != nil {
 		return nil, err
@@ -33,16 +33,23 @@ func (a *admission) resume(ctx context.Context) (*admitted, error) {
 	return ad, err
 }
 
-// interrupted returns the newest task of the message's context that waits for its caller and
-// belongs to one of the agents. Earlier agents take precedence.
+// interrupted returns the newest task of the message's context that waits for its caller. If the
+// message names an agent or a skill, the task belongs to one of these agents; earlier ones take
+// precedence.
 func (a *admission) interrupted(ctx context.Context) (h task.Head, err error) {
-	agents := a.agents
-	if agents == nil {
-		agents = []*Agent{a.choice}
+	names := []task.Agent{""}
+	switch name, _ := target(&a.send.Target); {
+	case a.agents != nil:
+		names = names[:0]
+		for _, x := range a.agents {
+			names = append(names, x.Name)
+		}
+	case name != "" || a.send.Message.Skill != "":
+		names[0] = a.choice.Name
 	}
-	for _, x := range agents {
+	for _, name := range names {
 		h, err = a.engine.store.Interrupted(ctx, &task.Query{
-			Owner: a.caller.Principal.Owner(), Agent: x.Name, ContextID: a.send.Message.ContextID, Limit: 1,
+			Owner: a.caller.Principal.Owner(), Agent: name, ContextID: a.send.Message.ContextID, Limit: 1,
 		})
 		if !errors.Is(err, task.ErrNotFound) {
 			break

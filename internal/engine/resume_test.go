@@ -59,7 +59,11 @@ func TestResumeByContext(t *testing.T) {
 			t.Error("the message went on with a task")
 		}
 	})
-	got := b.send(in("travel", text("Oslo")))
+	got := b.send(in("travel", text("Bergen"))) // the newest question of the context, whoever asks
+	if got.Head.Agent != "other" || got.Head.State != task.Completed || statusText(t, got) != "Bergen" {
+		t.Errorf("Send = %+v, want the task of other completed", got.Head)
+	}
+	got = b.send(in("travel", text("Oslo")))
 	if got.Head.ID != first.Head.ID || got.Head.State != task.Completed || statusText(t, got) != "Oslo" {
 		t.Errorf("Send = %+v, want %s completed", got.Head, first.Head.ID)
 	}

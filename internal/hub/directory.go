@@ -240,7 +240,7 @@ func (r *registrar) Put(e *directory.Entry) error {
 		return err
 	}
 	a := engine.Agent{
-		Name: e.Name(), Card: e.Card(), Others: e.Others, Executor: x, Serial: e.Spec.Serial, ListedSkills: true,
+		Name: e.Name(), Card: e.Card(), Others: e.Others, Executor: x, Serial: e.Spec.Serial, ListedSkills: true, Rank: rankOf(e),
 		AdvisoryModes: e.Spec.Model == nil && !e.Spec.Local && e.Transport() == directory.HTTP && !e.Spec.StrictModes,
 	}
 	if had, ok := r.engine.Agent(e.Name()); ok {
@@ -250,6 +250,17 @@ func (r *registrar) Put(e *directory.Entry) error {
 		return err
 	}
 	return r.engine.Register(a)
+}
+
+// rankOf returns the precedence of an agent of the directory in the choice by skill.
+func rankOf(e *directory.Entry) engine.Rank {
+	switch {
+	case e.Spec.Local || e.Spec.Model != nil:
+		return engine.RankOwn
+	case e.Registered || e.Sources[0] == announce.SourceName:
+		return engine.RankFound
+	}
+	return engine.RankConfigured
 }
 
 func (r *registrar) executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {

@@ -106,6 +106,9 @@ type Send struct {
 	// Resume continues the newest task of the message's context that waits for its caller, if
 	// the message names no task. If no task waits, the message begins one.
 	Resume bool
+	// Observe is set if a message for a skill that no agent has is not an error: the hub's owner
+	// is notified of it.
+	Observe bool
 	// Once treats a message whose task exists already as a repetition: it joins the task and
 	// adds nothing. It requires NewIDs. If the message continues another task instead, the id
 	// that it named becomes an alias of that task.

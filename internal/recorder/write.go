@@ -133,17 +133,23 @@ func (w *whole) text() string {
 	return text
 }
 
-// data returns the structured parts of the artifacts: the single value, or an array of several.
-// It returns nil if there are none.
+// data returns the structured parts of the artifacts or, if they have none, of the last status's
+// message: the single value, or an array of several. It returns nil if there are none.
 func (w *whole) data() []byte {
 	var parts [][]byte
-	all := w.fold.AppendTask(nil, new(task.Head), task.TaskOptions{Artifacts: true})
-	for artifact := range rawjson.Elements(field(all, "artifacts")) {
-		for part := range rawjson.Elements(field(artifact, "parts")) {
+	add := func(holder []byte) {
+		for part := range rawjson.Elements(field(holder, "parts")) {
 			if data := field(part, "data"); data != nil {
 				parts = append(parts, data)
 			}
 		}
+	}
+	all := w.fold.AppendTask(nil, new(task.Head), task.TaskOptions{Artifacts: true})
+	for artifact := range rawjson.Elements(field(all, "artifacts")) {
+		add(artifact)
+	}
+	if len(parts) == 0 && w.last.Kind == task.Status {
+		add(w.last.Body)
 	}
 	switch len(parts) {
 	case 0:

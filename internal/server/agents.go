@@ -28,6 +28,9 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 	for i := range h.cfg.Agents {
 		a := &h.cfg.Agents[i]
 		e := engine.Agent{Name: task.Agent(a.Name), Card: a.Card(), More: a.More(), Serial: a.Serial}
+		if a.Elsewhere() {
+			e.Rank = engine.RankConfigured
+		}
 		switch {
 		case a.Remotely():
 			e.Executor, e.ListedSkills = h.core.Adopt(e.Name, h.withIdentity(a, a.Remote())), true

@@ -19,7 +19,11 @@ import (
 func (h *Hub) openBroker(ctx context.Context) error {
 	var rules []broker.Rule
 	for _, s := range h.cfg.Broker.Skills {
-		rules = append(rules, broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey})
+		r := broker.Rule{Skill: s.ID, Cooldown: duration(s.Cooldown), Key: s.CooldownKey}
+		for _, name := range s.Among {
+			r.Among = append(r.Among, task.Agent(name))
+		}
+		rules = append(rules, r)
 	}
 	h.broker = broker.New(broker.Config{Health: health{h}, Rules: rules, Notes: h.stores.agents, Logger: h.logger})
 	return h.broker.Open(ctx)

@@ -56,11 +56,14 @@ func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 	}
 	s.Where = "RockBot's exchange"
 	h.nameAsConfigured(&s)
-	if e, err := h.core.Directory().Get(string(s.Name)); err == nil && (e.Spec.Local || e.Spec.Model != nil) {
+	e, err := h.core.Directory().Get(string(s.Name))
+	if err == nil && (e.Spec.Local || e.Spec.Model != nil) {
 		return fmt.Errorf("%q is the name of an agent of the hub", s.Name)
 	}
 	if n.Leaves {
-		h.busParts.announced.Left(s.Name)
+		// What an agent of a file has announced completes its entry, which stays.
+		listed := err == nil && len(e.Sources) > 1
+		h.busParts.announced.Left(context.Background(), s.Name, listed)
 		return nil
 	}
 	return h.busParts.announced.Announce(context.Background(), &s)

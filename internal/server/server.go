@@ -450,6 +450,9 @@ func (h *Hub) register() error {
 	if h.cfg.Conformance {
 		return h.core.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
 	}
+	if err := h.engine.Register(h.observerAgent()); err != nil {
+		return err
+	}
 	all, err := h.configured()
 	if err != nil {
 		return err

@@ -105,6 +105,10 @@ func (w *Wrapper) Wrap(x a2asrv.AgentExecutor, p Policy) a2asrv.AgentExecutor {
 	return &wrapped{wrapper: w, inner: x, traits: agent.TraitsOf(x), policy: p}
 }
 
+// Observer returns an agent that refuses every message and notifies the owner of it. It stands for
+// skills that no agent has.
+func (w *Wrapper) Observer() a2asrv.AgentExecutor { return &wrapped{wrapper: w, observes: true} }
+
 // owner reports whether a caller is the owner of the hub, who may do anything.
 func (w *Wrapper) owner(p *auth.Principal) bool {
 	if p == nil || p.Anonymous() {
@@ -119,6 +123,8 @@ type wrapped struct {
 	inner   a2asrv.AgentExecutor
 	traits  agent.Traits
 	policy  Policy
+	// observes is set if there is no wrapped agent: see Wrapper.Observer.
+	observes bool
 }
 
 var (
@@ -182,6 +188,10 @@ func (w *wrapped) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.S
 			return
 		}
 		if waits {
+			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
+			return
+		}
+		if w.observes {
 			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCanceled, nil), nil)
 			return
 		}

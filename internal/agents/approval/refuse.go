@@ -24,6 +24,15 @@ const (
 	longestText = 32 << 10
 )
 
+// observe refuses a message for a skill that no agent has.
+func (r *request) observe(ctx context.Context) {
+	if err := r.loadHistory(ctx); err != nil {
+		r.yield(nil, err)
+		return
+	}
+	r.refuse(ctx, r.wrapper.Trust.Level(ctx, trust.Subject(r.caller.ID)).Level)
+}
+
 // refuse notifies the owner, and then the caller, that the message is not passed on.
 func (r *request) refuse(ctx context.Context, level trust.Level) {
 	if err := r.wrapper.Inbox.Withdraw(ctx, r.item(), "the caller is not trusted enough any more"); err != nil {

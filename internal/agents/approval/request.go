@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/clip"
 )
 
 var errNoHub = errors.New("a gate needs a hub, which says who calls")
@@ -109,6 +110,10 @@ func (r *request) item() inbox.ID { return inbox.IDOf(r.caller.Owner(), r.ec.Tas
 
 // decide handles the message according to the trust in its caller.
 func (r *request) decide(ctx context.Context) {
+	if r.observes {
+		r.observe(ctx)
+		return
+	}
 	same := r.checkpoint.Key == r.call.Key
 	r.open = r.openSkill(same)
 	if same && r.checkpoint.Phase == running || r.wrapper.owner(r.caller) || r.open != "" {
@@ -250,6 +255,9 @@ func (r *request) name() string {
 }
 
 func (r *request) subject() string {
+	if r.observes {
+		return fmt.Sprintf("for the skill %q, which no agent has", clip.Bytes(r.skill, maxTurn))
+	}
 	if r.skill == "" || r.skill == string(r.call.Agent) {
 		return string(r.call.Agent)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -21,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -161,9 +163,13 @@ func (r *run) send(ctx context.Context) error {
 		return err
 	}
 	topic := taskTopic + r.agent.Name
+	ids := trace.IDs{Task: r.job, Context: r.context, Correlation: r.thread} // those of the wire, for the agent's spans
+	ctx, span := trace.Start(trace.WithIDs(ctx, ids.Or(trace.IDsFrom(ctx))), "queue_dispatch", trace.Client)
+	defer span.End()
+	span.Label(trace.Labels{Agent: string(r.call.Agent), Skill: r.call.Skill, Protocol: r.agent.Kind(), Transport: "amqp"})
 	waits := queueOf(r.agent.Name, topic)
 	err = r.agent.Exchange.publish(ctx, &amqpbus.Message{
-		Topic: topic, ID: r.job, Type: typeRequest, Correlation: r.thread, Body: body, Headers: headersOf(r.source),
+		Topic: topic, ID: r.job, Type: typeRequest, Correlation: r.thread, Body: body, Headers: headersOf(ctx, r.source),
 	}, &waits)
 	switch {
 	case errors.Is(err, bus.ErrUnknown):
@@ -192,10 +198,42 @@ func (x *Exchange) publish(ctx context.Context, m *amqpbus.Message, waits *amqpb
 // sourceHeader names the sender of a message.
 const sourceHeader = "rb-source"
 
-// headersOf returns the headers of a message. RockBot adds rb- to the names in its envelopes,
-// and the name of the trust header has that prefix already.
-func headersOf(source string) map[string]string {
-	return map[string]string{sourceHeader: source, "rb-rb-content-trust": "agent-message"}
+// headersOf returns the headers of a message, with the trace context of ctx. RockBot adds rb- to
+// the names in its envelopes, and the name of the trust header has that prefix already.
+func headersOf(ctx context.Context, source string) map[string]string {
+	h := map[string]string{sourceHeader: source, "rb-rb-content-trust": "agent-message"}
+	stored := trace.Store(ctx, nil)
+	for _, name := range traceHeaders {
+		if len(stored[name]) > 0 {
+			h[headerPrefix+name] = strings.Join(stored[name], ",")
+		}
+	}
+	return h
+}
+
+// headerPrefix precedes the names of RockBot's headers. traceHeaders are those of the trace context
+// (W3C Trace Context), without it.
+const headerPrefix = "rb-"
+
+var traceHeaders = [...]string{"traceparent", "tracestate"}
+
+// traced returns ctx with the trace context and the ids of a message of RockBot.
+func traced(ctx context.Context, a *amqpbus.Arrival) context.Context {
+	p := make(map[string][]string)
+	for _, name := range traceHeaders {
+		if v := a.Headers[headerPrefix+name]; v != "" {
+			p[name] = []string{v}
+		}
+	}
+	trace.Clean(p)
+	ids := trace.IDs{Task: jobOf(a.Body)}
+	if id, ok := rawjson.String(rawjson.Member(a.Body, "contextId")); ok && trace.Usable(id) {
+		ids.Context = id
+	}
+	if trace.Usable(a.Correlation) {
+		ids.Correlation = a.Correlation
+	}
+	return trace.WithIDs(trace.Extract(ctx, p), ids)
 }
 
 // request returns the AgentTaskRequest, with the metadata of the caller and the limits of
@@ -338,7 +376,7 @@ func (a *Agent) Cancel(ctx context.Context, _ *a2asrv.ExecutorContext) iter.Seq2
 		body := append(rawjson.AppendString([]byte(`{"taskId":`), job), '}')
 		err := a.Exchange.publish(ctx, &amqpbus.Message{
 			Topic: cancelTopic + a.Name, ID: job + "-cancel", Type: typeCancel, Correlation: job, Body: body,
-			Headers: headersOf(a.Exchange.source(auth.PrincipalFrom(ctx))),
+			Headers: headersOf(ctx, a.Exchange.source(auth.PrincipalFrom(ctx))),
 		}, nil)
 		if err != nil {
 			a.Exchange.log().Info("cancel is not delivered", "agent", call.Agent, "error", err)

@@ -157,5 +157,5 @@ func (h *host) publishCard(ctx context.Context, leaves bool) error {
 	if err != nil {
 		return err
 	}
-	return h.line.x.Publish(ctx, h.line.signed(string(h.name), &amqpbus.Message{Topic: announceTopic, Type: typeCard, Body: body}), nil)
+	return h.line.x.Publish(ctx, h.line.signed(ctx, string(h.name), &amqpbus.Message{Topic: announceTopic, Type: typeCard, Body: body}), nil)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -79,6 +80,9 @@ func (h *host) receive(ctx context.Context, topic string) error {
 
 // perform answers one request. If ctx ends first, the broker redelivers it.
 func (h *host) perform(ctx context.Context, a *amqpbus.Arrival) {
+	ctx, span := trace.Start(traced(ctx, a), "request", trace.Server)
+	defer span.End()
+	span.Label(trace.Labels{Agent: string(h.name), Protocol: "rockbot", Transport: "amqp"})
 	typ, body, err := h.answer(ctx, a)
 	switch {
 	case ctx.Err() != nil:
@@ -152,7 +156,7 @@ func (h *host) working(ctx context.Context, a *amqpbus.Arrival, message []byte) 
 // say publishes m in answer to a, on behalf of an agent. It retries until the broker accepts
 // it. It returns an error only if ctx ends.
 func (x *Exchange) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Message, source string) error {
-	m = x.signed(source, m)
+	m = x.signed(ctx, source, m)
 	m.Correlation = a.Correlation
 	for {
 		err := x.x.Publish(ctx, m, nil)
@@ -165,8 +169,8 @@ func (x *Exchange) say(ctx context.Context, a *amqpbus.Arrival, m *amqpbus.Messa
 }
 
 // signed completes a message on behalf of an agent.
-func (x *Exchange) signed(source string, m *amqpbus.Message) *amqpbus.Message {
-	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(source)
+func (x *Exchange) signed(ctx context.Context, source string, m *amqpbus.Message) *amqpbus.Message {
+	m.ID, m.Time, m.Headers = uuid.NewString(), time.Now(), headersOf(ctx, source)
 	return m
 }
 

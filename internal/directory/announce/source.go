@@ -44,6 +44,9 @@ type Notes interface {
 
 var _ Notes = dirstore.Notes(nil)
 
+// SourceName is the name of the source in the entries of the directory.
+const SourceName = "the bus"
+
 // noteName is the name of the note with the agents.
 const noteName = "agents on the bus"
 
@@ -92,7 +95,7 @@ type known struct {
 var _ directory.Source = (*Source)(nil)
 
 // Name implements directory.Source.
-func (*Source) Name() string { return "the bus" }
+func (*Source) Name() string { return SourceName }
 
 func (src *Source) log() *slog.Logger {
 	if src.Logger == nil {
@@ -220,9 +223,26 @@ func (src *Source) Announce(ctx context.Context, s *directory.Spec) error {
 // ownName returns an agent's own name on another exchange.
 func ownName(s *directory.Spec) string { return cmp.Or(string(s.RockBot), s.Title) }
 
-// Left records that an agent has left another exchange. The agent remains for a day, because
-// messages may wait for it.
-func (src *Source) Left(name task.Agent) { src.removeWorker(lostWorker{name, otherExchange}) }
+// Left records that an agent has left another exchange. Unless keep is set, the source does not
+// name it any more.
+func (src *Source) Left(ctx context.Context, name task.Agent, keep bool) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	k := src.agents[name]
+	if k == nil {
+		return
+	}
+	delete(k.workers, otherExchange)
+	src.report(k)
+	if keep {
+		return
+	}
+	delete(src.agents, name)
+	if src.changed != nil {
+		src.changed(src.updateLocked())
+	}
+	src.storeLocked(ctx)
+}
 
 // tend asks workers to announce themselves when the bus is ready, publishes the hub's identity
 // periodically, and removes expired workers and agents.

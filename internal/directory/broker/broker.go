@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,9 @@ type Rule struct {
 	// Cooldown is the time after a request during which the skill is unavailable. Zero means
 	// none.
 	Cooldown time.Duration
+	// Among are the agents among which a message for the skill is drawn; everyone stands for
+	// all. If empty, the first agent gets it.
+	Among []task.Agent
 	// Key is the metadata member whose values cool down separately, such as "repository". If
 	// empty, the skill cools down as a whole.
 	Key string
@@ -95,8 +99,23 @@ func New(cfg Config) *Broker {
 	return b
 }
 
-// Choose draws one of several agents that have a skill, by their weights.
+// everyone stands for all agents in Rule.Among.
+const everyone = "*"
+
+// Choose returns the first of several agents that have a skill. If the rule of the skill says
+// among which to draw, it draws one of them by their weights instead.
 func (b *Broker) Choose(skill string, among []task.Agent) task.Agent {
+	var draw []task.Agent
+	if r := b.rules[strings.ToLower(skill)]; r != nil {
+		draw = r.Among
+	}
+	first := among[0]
+	if !slices.Contains(draw, everyone) {
+		among = slices.DeleteFunc(among, func(name task.Agent) bool { return !slices.Contains(draw, name) })
+	}
+	if len(among) == 0 {
+		return first
+	}
 	healthy := make([]task.Agent, 0, len(among))
 	for _, name := range among {
 		if b.cfg.Health == nil || b.cfg.Health.Healthy(name) {

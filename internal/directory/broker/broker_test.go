@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,7 +58,7 @@ func ended(b *Broker, agent task.Agent, n int, o Outcome) {
 func draws(b *Broker, among ...task.Agent) map[task.Agent]int {
 	counts := make(map[task.Agent]int)
 	for range 1000 {
-		counts[b.Choose("sing", among)]++
+		counts[b.Choose("sing", slices.Clone(among))]++
 	}
 	return counts
 }
@@ -94,7 +95,8 @@ func TestWeights(t *testing.T) {
 
 func TestChoose(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Random: seeded()})
+	all := []Rule{{Skill: "Sing", Among: []task.Agent{"*"}}}
+	b := New(Config{Random: seeded(), Rules: all})
 	ended(b, "good", 10, Outcome{Skill: "SING"})
 	ended(b, "dear", 10, Outcome{Skill: "sing", Bodies: [][]byte{cost(3)}})
 	ended(b, "bad", 10, Outcome{Skill: "sing", State: task.Failed})
@@ -106,7 +108,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s was drawn %d times, want about %d", name, n, want)
 		}
 	}
-	again := New(Config{Random: seeded()})
+	again := New(Config{Random: seeded(), Rules: all})
 	ended(again, "good", 10, Outcome{Skill: "sing"})
 	ended(again, "dear", 10, Outcome{Skill: "sing", Bodies: [][]byte{cost(3)}})
 	ended(again, "bad", 10, Outcome{Skill: "sing", State: task.Failed})
@@ -115,10 +117,34 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// Without a rule nothing is drawn, and with one only the agents that it names.
+func TestOnlyConfiguredAgentsAreDrawn(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rules []Rule
+		want  map[task.Agent]bool
+	}{
+		"no rule":          {nil, map[task.Agent]bool{"a": true}},
+		"a cooldown":       {[]Rule{{Skill: "sing", Cooldown: time.Second}}, map[task.Agent]bool{"a": true}},
+		"another skill":    {[]Rule{{Skill: "dance", Among: []task.Agent{"*"}}}, map[task.Agent]bool{"a": true}},
+		"two of them":      {[]Rule{{Skill: "sing", Among: []task.Agent{"b", "c", "x"}}}, map[task.Agent]bool{"b": true, "c": true}},
+		"none that is in":  {[]Rule{{Skill: "sing", Among: []task.Agent{"x"}}}, map[task.Agent]bool{"a": true}},
+		"all, in any case": {[]Rule{{Skill: "SING", Among: []task.Agent{"*"}}}, map[task.Agent]bool{"a": true, "b": true, "c": true}},
+	} {
+		got := make(map[task.Agent]bool)
+		for agent := range draws(New(Config{Random: seeded(), Rules: tt.rules}), "a", "b", "c") {
+			got[agent] = true
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // Agents that do not answer are skipped, unless no agent answers.
 func TestUnhealthyAreLeftOut(t *testing.T) {
 	t.Parallel()
-	b := New(Config{Random: seeded(), Health: down{"a", "b"}})
+	b := New(Config{Random: seeded(), Health: down{"a", "b"}, Rules: []Rule{{Skill: "sing", Among: []task.Agent{"*"}}}})
 	if got := draws(b, "a", "b", "c"); got["c"] != 1000 {
 		t.Errorf("drawn: %v, want c alone", got)
 	}

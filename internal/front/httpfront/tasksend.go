@@ -41,9 +41,7 @@ func (x *exchange) doJob() error {
 	}
 	x.agent(&r.Target)
 	x.adopt(r)
-	if r.Message.Skill == dialect.GeneralSkill && !x.front.cfg.Engine.Offers(r.Agent, r.Message.Skill) {
-		r.Message.Skill = "" // RockBot's callers name this skill if they mean none
-	}
+	dialect.ForRockBot(r, x.front.cfg.Engine.Offers)
 	r.Metadata = bytes.Clone(r.Metadata)
 	r.Dialect = uint8(dialect.RockBotTask)
 	r.NewIDs, r.Once, r.Resume = true, true, true

@@ -31,6 +31,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -50,8 +51,11 @@ const prefix = "rockbot/"
 // via states that RockBot's broker has authenticated the agent.
 const via = "rockbot"
 
-func callerOf(name string) *op.Caller {
-	return &op.Caller{Principal: &auth.Principal{ID: prefix + name, DisplayName: name, Via: via}}
+// callerOf returns the caller of that name. Its tasks join the trace of ctx, under its ids.
+func callerOf(ctx context.Context, name string) *op.Caller {
+	return &op.Caller{
+		Principal: &auth.Principal{ID: prefix + name, DisplayName: name, Via: via}, Params: trace.Store(ctx, nil),
+	}
 }
 
 // admit counts a request against the rate limit of its caller.
@@ -67,10 +71,8 @@ func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]b
 	r := *q.Send
 	r.Followed = true
 	r.Agent = s.agent(r.Agent)
-	if r.Message.Skill == dialect.GeneralSkill && !s.Engine.Offers(r.Agent, r.Message.Skill) {
-		r.Message.Skill = "" // RockBot's callers name this skill if they mean none
-	}
-	c := callerOf(q.Caller)
+	dialect.ForRockBot(&r, s.Engine.Offers)
+	c := callerOf(ctx, q.Caller)
 	if err := s.admit(c); err != nil {
 		return nil, err
 	}
@@ -148,7 +150,7 @@ func eventBody(ev *engine.Event) []byte {
 
 // Cancel implements rockbot.Server.
 func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error {
-	c := callerOf(caller)
+	c := callerOf(ctx, caller)
 	if err := s.admit(c); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ agents:
 		r := request("hello")
 		r.Skill = rb.Ptr("sing")
 		primary.Invoke("tools", r)
-		if got := primary.Reply().Error; got == nil || rb.Val(got.Code) != "skill_not_supported" {
+		if got := primary.Reply().Result; got == nil || got.State != rb.Failed || !strings.Contains(got.Message.Text(), "Its owner was notified") {
 			t.Errorf("an unknown skill is answered with %+v", got)
 		}
 		primary.Invoke("tools", request("hello")) // general: no particular skill
