@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -203,6 +204,7 @@ func (r *answers) frame(wire []byte) (Frame, error) {
 	if rawjson.KindOf(wire) != rawjson.Object {
 		return Frame{}, a2ajson.Invalid("must be an object")
 	}
+	wire = withMessage(wire)
 	name, obj := armOf(wire)
 	framed := len(obj) < len(wire) // the event itself may have a member of its own name
 	read := r.reader(name)
@@ -210,7 +212,8 @@ func (r *answers) frame(wire []byte) (Frame, error) {
 		return Frame{}, a2ajson.Invalid("is neither a task nor a message nor an event")
 	}
 	if name == "task" && nameless(obj) {
-		name, obj, read = "message", member(member(obj, "status"), "message"), r.message
+		status := withReply(withState(member(obj, "status")), member(obj, "message"))
+		name, obj, read = "message", member(status, "message"), r.message
 	}
 	out, err := read(append(append([]byte(`{"`), name...), `":`...), obj)
 	if err != nil {
@@ -239,11 +242,36 @@ func (r *answers) reader(name string) func(dst, obj []byte) ([]byte, error) {
 	return nil
 }
 
+// withMessage returns an answer whose message is a text with a message that has the text.
+// protoWorkstacean declares the message of a result as a text.
+func withMessage(wire []byte) []byte {
+	text := member(wire, "message")
+	if rawjson.KindOf(text) != rawjson.Text || member(wire, "kind") != nil || member(member(wire, "status"), "message") != nil {
+		return wire
+	}
+	out := []byte{'{'}
+	for name, v := range rawjson.Fields(wire) {
+		if name == "message" {
+			v = slices.Concat([]byte(`{"role":"agent","parts":[{"kind":"text","text":`), text, []byte(`}]}`))
+		}
+		out = append(appendName(out, name), v...)
+	}
+	return append(out, '}')
+}
+
+// withState returns a status that is a text with the text as its state.
+func withState(status []byte) []byte {
+	if rawjson.KindOf(status) != rawjson.Text {
+		return status
+	}
+	return slices.Concat([]byte(`{"state":`), status, []byte{'}'})
+}
+
 // nameless reports whether a task has no id but an answer. A dialect without bare messages
 // writes a message in this form.
 func nameless(t []byte) bool {
 	id := member(t, "id")
-	return (id == nil || isText(id, "")) && rawjson.KindOf(member(member(t, "status"), "message")) == rawjson.Object
+	return (id == nil || isText(id, "")) && rawjson.KindOf(member(withReply(withState(member(t, "status")), member(t, "message")), "message")) == rawjson.Object
 }
 
 // arms maps the members of a StreamResponse, in all spellings, to their v1.0 names.
@@ -318,7 +346,7 @@ func (r *answers) task(dst, obj []byte) ([]byte, error) {
 			dst, err = appendUnlessEmpty(dst, "contextId", v)
 		case ansStatus:
 			status = true
-			dst, err = r.status(appendName(dst, "status"), withReply(v, member(obj, "message")))
+			dst, err = r.status(appendName(dst, "status"), withReply(withState(v), member(obj, "message")))
 		case ansArtifacts:
 			dst, err = r.list(appendName(dst, "artifacts"), v, r.artifact)
 		case ansHistory:

@@ -359,9 +359,13 @@ func TestUnknownSkillsAreObserved(t *testing.T) {
 		observe bool
 		want    string
 	}{
-		{"", "sing", true, "one"}, {"one", "SING", true, "one"}, {"", "", true, "main"},
-		{"", "brew", true, "observer"}, {"one", "brew", true, "observer"},
-		{"", "brew", false, ""}, {"one", "brew", false, ""},
+		{"", "sing", true, "one"},
+		{"one", "SING", true, "one"},
+		{"", "", true, "main"},
+		{"", "brew", true, "observer"},
+		{"one", "brew", true, "observer"},
+		{"", "brew", false, ""},
+		{"one", "brew", false, ""},
 	} {
 		r := text("x")
 		r.Agent, r.Message.Skill, r.Observe = tt.agent, tt.skill, tt.observe

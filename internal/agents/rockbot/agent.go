@@ -226,7 +226,8 @@ func traced(ctx context.Context, a *amqpbus.Arrival) context.Context {
 		}
 	}
 	trace.Clean(p)
-	ids := trace.IDs{Task: jobOf(a.Body)}
+	ids := trace.MetadataIDs(rawjson.Member(a.Body, "metadata"))
+	ids.Task = jobOf(a.Body)
 	if id, ok := rawjson.String(rawjson.Member(a.Body, "contextId")); ok && trace.Usable(id) {
 		ids.Context = id
 	}

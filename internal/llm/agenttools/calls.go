@@ -136,7 +136,7 @@ func (t *talk) pending(sent *hubclient.Sent, p waits) *llm.Pending {
 	if h == nil || sent.Task == nil || t.question != nil {
 		return nil
 	}
-	size := utf8.RuneCountInString(sent.Reply()) + len(dataOf(sent.Parts()))
+	size := utf8.RuneCountInString(sent.Reply()) + len(wholeData(sent))
 	if sent.Task.Status.State.Terminal() && h.Inline > 0 && size <= h.Inline {
 		return nil
 	}

@@ -80,7 +80,7 @@ func (b *Toolbox) readOn(s *hubclient.Sent, p *piece) string {
 
 // data returns the data of an agent's result, labelled and limited.
 func (b *Toolbox) data(c *call, s *hubclient.Sent) string {
-	whole := dataOf(s.Parts())
+	whole := wholeData(s)
 	p := pieceOf(whole, 0, maxData, c.room(2))
 	text := b.label(guard.Agent(s.Agent), whole[:p.to])
 	switch {
@@ -117,6 +117,16 @@ func (b *Toolbox) answer(s *hubclient.Sent, v any) (*llm.Result, error) {
 		r.Parts = append(r.Parts, a2a.NewTextPart("There are more files than fit here."))
 	}
 	return r, nil
+}
+
+// wholeData returns the data of an agent's result or, if it has none, of the last status's message.
+// RockBot's agents put data there, beside their artifacts.
+func wholeData(s *hubclient.Sent) string {
+	data := dataOf(s.Parts())
+	if data == "" && s.Task != nil && s.Task.Status.Message != nil {
+		data = dataOf(s.Task.Status.Message.Parts)
+	}
+	return data
 }
 
 // dataOf returns the data of parts as JSON text: the single value, or an array of several.

@@ -195,30 +195,39 @@ func TestCorrelation(t *testing.T) {
 	})
 }
 
-// TestReplies: the reply is the texts of all artifacts, else the message, else the agent with
-// its state, on each surface with a text.
+// TestReplies: the cascade of the document: the texts of all artifacts, the result's message,
+// which protoWorkstacean declares as a string, and a placeholder. The status may be a string, too.
 func TestReplies(t *testing.T) {
 	t.Parallel()
-	results := map[string]string{
-		"artifacts": `"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"one"},{"kind":"text","text":"two"}]},{"artifactId":"b","parts":[{"kind":"text","text":"three"}]}]`,
-		"message":   `"message":{"messageId":"m","role":"agent","parts":[{"kind":"text","text":"beside the status"}]}`,
-		"nothing":   `"artifacts":[]`,
+	task := func(members string) string { return `{"id":"ID","contextId":"CONTEXT",` + members + `}` }
+	const artifacts = `"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"one "},{"kind":"text","text":"two"}]},{"artifactId":"b","parts":[{"kind":"text","text":"three"}]}]`
+	results := map[string]struct{ result, want string }{
+		"artifacts":   {task(`"status":{"state":"completed"},` + artifacts), "one two\nthree"},
+		"precedence":  {task(`"status":{"state":"completed"},"message":"beside",` + artifacts), "one two\nthree"},
+		"string":      {task(`"status":{"state":"completed"},"message":"beside the status"`), "beside the status"},
+		"empty":       {task(`"status":{"state":"completed"},"artifacts":[],"message":"no artifact"`), "no artifact"},
+		"status":      {task(`"status":"completed","message":"a word for a state"`), "a word for a state"},
+		"alone":       {`{"message":"ok"}`, "ok"},
+		"without ids": {`{"status":"completed","message":"no ids"}`, "no ids"},
+		"object":      {task(`"status":{"state":"completed"},"message":{"messageId":"m","role":"agent","parts":[{"kind":"text","text":"an object"}]}`), "an object"},
+		"nothing":     {task(`"status":{"state":"completed"},"artifacts":[]`), "quinn: completed"},
+		"state alone": {task(`"status":"completed"`), "quinn: completed"},
 	}
 	quinn := startAgent(t, fake{Reply: func(p *sendParams, id, context string) string {
-		return `{"id":"` + id + `","contextId":"` + context + `","status":{"state":"completed"},` + results[p.Message.text()] + `}`
+		return strings.NewReplacer("ID", id, "CONTEXT", context).Replace(results[p.Message.text()].result)
 	}})
 	h := startHub(t, settings{Agents: "agents:\n  - {name: quinn, url: \"" + quinn.URL + "/a2a\"}\n"})
-	for word, want := range map[string]string{"artifacts": "onetwo\nthree", "message": "beside the status", "nothing": "quinn: completed"} {
+	for word, tt := range results {
 		t.Run(word, func(t *testing.T) {
-			if got := h.chat(map[string]any{"agent": "quinn", "message": word}); got.Reply != want {
-				t.Errorf("chat_with_agent replies %q, want %q", got.Reply, want)
+			if got := h.chat(map[string]any{"agent": "quinn", "message": word}); got.Reply != tt.want {
+				t.Errorf("chat_with_agent replies %q, want %q", got.Reply, tt.want)
 			}
-			if got := strings.TrimSuffix(h.parley("send", "--agent", "quinn", word), "\n"); got != want {
-				t.Errorf("parley send prints %q, want %q", got, want)
+			if got := strings.TrimSuffix(h.parley("send", "--agent", "quinn", word), "\n"); got != tt.want {
+				t.Errorf("parley send prints %q, want %q", got, tt.want)
 			}
 			got := h.call("/v1/chat/completions", `{"model":"quinn","messages":[{"role":"user","content":"`+word+`"}]}`)
-			if text := member(got, "choices", 0, "message", "content"); text != want {
-				t.Errorf("the chat completion is %q, want %q", text, want)
+			if text := member(got, "choices", 0, "message", "content"); text != tt.want {
+				t.Errorf("the chat completion is %q, want %q", text, tt.want)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package loop
 import (
 	"compress/gzip"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,10 +30,11 @@ type collector struct {
 	news  chan struct{} // is closed when there are more
 }
 
-// span is a span with its string attributes.
+// span is a span with its string attributes. trace, id and parent are hexadecimal.
 type span struct {
-	name       string
-	attributes map[string]string
+	name              string
+	attributes        map[string]string
+	trace, id, parent string
 }
 
 func collect(t *testing.T) *collector {
@@ -56,7 +58,10 @@ func (c *collector) traces(w http.ResponseWriter, r *http.Request) {
 	for _, rs := range req.ResourceSpans {
 		for _, ss := range rs.ScopeSpans {
 			for _, s := range ss.Spans {
-				got := span{s.Name, make(map[string]string)}
+				got := span{
+					name: s.Name, attributes: make(map[string]string),
+					trace: hex.EncodeToString(s.TraceId), id: hex.EncodeToString(s.SpanId), parent: hex.EncodeToString(s.ParentSpanId),
+				}
 				for _, kv := range s.Attributes {
 					got.attributes[kv.Key] = kv.Value.GetStringValue()
 				}
@@ -108,11 +113,17 @@ func (c *collector) metrics(w http.ResponseWriter, r *http.Request) {
 // named waits for a span with a name.
 func (c *collector) named(ctx context.Context, name string) span {
 	c.t.Helper()
+	return c.find(ctx, name, func(*span) bool { return true })
+}
+
+// find waits for a span with a name for which ok returns true.
+func (c *collector) find(ctx context.Context, name string, ok func(*span) bool) span {
+	c.t.Helper()
 	for {
 		c.mu.Lock()
 		news := c.news
 		for _, s := range c.spans {
-			if s.name == name {
+			if s.name == name && ok(&s) {
 				c.mu.Unlock()
 				return s
 			}
@@ -121,7 +132,7 @@ func (c *collector) named(ctx context.Context, name string) span {
 		select {
 		case <-news:
 		case <-ctx.Done():
-			c.t.Fatalf("there is no span %s", name)
+			c.t.Fatalf("there is no such span %s", name)
 		}
 	}
 }

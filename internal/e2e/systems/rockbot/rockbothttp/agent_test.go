@@ -221,7 +221,6 @@ func TestServesHTTPAgent(t *testing.T) {
 			`{"taskId":7,"skill":"general","message":{"role":"user","parts":[{"kind":"text","text":"a"}]}}`:                 "invalid_request",
 			`{"taskId":"x","skill":"general","message":{"role":"user","parts":[{"kind":"video","text":"a"}]}}`:              "invalid_request",
 			`{"taskId":"x","skill":"general","message":{"role":"user","parts":[{"kind":"data","text":"a"}]}}`:               "invalid_request",
-			`{"taskId":"x","skill":"brew-tea","message":{"role":"user","parts":[{"kind":"text","text":"a"}]}}`:              "skill_not_supported",
 			`{"taskId":"x","skill":7,"message":{"role":"user","parts":[{"kind":"text","text":"a"}]}}`:                       "invalid_request",
 			`{"taskId":"x","skill":"general","metadata":[],"message":{"role":"user","parts":[{"kind":"text","text":"a"}]}}`: "invalid_request",
 		} {

@@ -2,7 +2,6 @@ package rockbothttp_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -23,6 +22,7 @@ auth: {min_key_length: 6}
 ApiKeys:
   my-key: {AgentId: bob, DisplayName: Bob}
   alice-calls-bob: {AgentId: alice, DisplayName: Alice}
+  admin-key: {AgentId: boss, DisplayName: Boss, roles: [admin]}
 push: {allow: [loopback]}
 agents:
   - name: rockbot
@@ -35,7 +35,7 @@ agents:
   - {name: steady, idempotent: true, command: [sh, -c, 'while [ ! -e go ]; do sleep 0.05; done; echo gone'], skills: [{id: steady}]}
 `
 
-const bobs, alices = "my-key", "alice-calls-bob"
+const bobs, alices, admins = "my-key", "alice-calls-bob", "admin-key"
 
 func TestGateway(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,8 @@ func TestGateway(t *testing.T) {
 	})
 	t.Run("C9", func(t *testing.T) { testSkills(t, h) })
 	t.Run("C10", func(t *testing.T) { testLists(t, h) })
-	t.Run("C12", func(t *testing.T) { testFollowUp(t, bob) })
+	t.Run("C12", func(t *testing.T) { testFollowUp(t, h) })
+	t.Run("unknown skill", func(t *testing.T) { testUnknownSkill(t, h) })
 	t.Run("hostile", func(t *testing.T) { testHostileCaller(t, h) })
 }
 
@@ -220,10 +221,6 @@ func testSkills(t *testing.T, h *hubtest.Hub) {
 	if e, err := at(h, "/", bobs).Send(within(t), message("hi", "NOTIFY-USER", "")); err != nil || e.Message.Text() != "Notified: hi" {
 		t.Errorf("a skill of another agent: %+v, %v", e, err)
 	}
-	var err2 *rockbothttp.Error
-	if e, err := at(h, "/", bobs).Send(within(t), message("hi", "brew-tea", "")); !errors.As(err, &err2) || !strings.Contains(err2.Message, "notify-user") {
-		t.Errorf("an unknown skill: %+v, %v", e, err)
-	}
 }
 
 func testLists(t *testing.T, h *hubtest.Hub) {
@@ -276,17 +273,64 @@ func testLists(t *testing.T, h *hubtest.Hub) {
 }
 
 // testFollowUp answers a question by its context alone, like RockBot's callers.
-func testFollowUp(t *testing.T, bob *rockbothttp.Caller) {
-	asked, err := bob.Send(within(t), message("meet", "ask", `,"contextId":"trip"`))
-	if err != nil || asked.Task == nil || asked.Task.Status.Message.Text() != "when?" {
-		t.Fatalf("asked %+v, %v", asked, err)
+// testFollowUp answers a question by its context, alone and with the skill. Another caller in the
+// same context has no such question.
+func testFollowUp(t *testing.T, h *hubtest.Hub) {
+	bob, alice := at(h, "/", bobs), at(h, "/", alices)
+	for i, skill := range []string{"", "ask"} {
+		trip := fmt.Sprintf(`,"contextId":"trip-%d"`, i)
+		asked, err := bob.Send(within(t), message("meet", "ask", trip))
+		if err != nil || asked.Task == nil || asked.Task.Status.Message.Text() != "when?" {
+			t.Fatalf("asked %+v, %v", asked, err)
+		}
+		if e, err := alice.Send(within(t), message("ten", "", trip)); err != nil || e.Message == nil || e.Message.Text() != "You said: ten" {
+			t.Errorf("another caller in the same context gets %+v, %v", e, err)
+		}
+		e, err := bob.Send(within(t), message("ten", skill, trip))
+		if err != nil || e.Message == nil || e.Message.Text() != "at ten" {
+			t.Fatalf("with skill %q: %+v, %v", skill, e, err)
+		}
+		task, err := bob.Task(within(t), "GetTask", `{"id":"`+asked.Task.ID+`"}`)
+		if err != nil || task.Status.State != "completed" || task.ContextID != fmt.Sprintf("trip-%d", i) {
+			t.Errorf("the task is %+v, %v", task, err)
+		}
+		if e, err := bob.Send(within(t), message("thanks", "", trip)); err != nil || e.Message == nil || e.Message.Text() != "You said: thanks" {
+			t.Errorf("after the end: %+v, %v", e, err)
+		}
 	}
-	e, err := bob.Send(within(t), message("ten", "ask", `,"contextId":"trip"`))
-	if err != nil || e.Message.Text() != "at ten" {
-		t.Fatalf("answered %+v, %v", e, err)
+}
+
+// testUnknownSkill: the caller is told that its request was not done, and the owner gets a notice.
+func testUnknownSkill(t *testing.T, h *hubtest.Hub) {
+	for _, method := range []string{"SendMessage", "message/send"} {
+		raw, err := at(h, "/", bobs).Call(within(t), method, message("tea, by "+method, "brew-tea", ""))
+		if err != nil || !strings.Contains(string(raw), "Its owner was notified") {
+			t.Errorf("%s: %s, %v", method, raw, err)
+		}
 	}
-	task, err := bob.Task(within(t), "GetTask", `{"id":"`+asked.Task.ID+`"}`)
-	if err != nil || task.Status.State != "completed" || task.ContextID != "trip" {
-		t.Errorf("the task is %+v, %v", task, err)
+	resp, err := hubtest.Do(within(t), hubtest.Request{
+		URL: h.URL() + "/tasks/send", Header: []string{"X-Api-Key", bobs},
+		Body: `{"taskId":"tea","skill":"brew-tea","message":{"role":"user","parts":[{"kind":"text","text":"tea, by job"}]}}`,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"state":4`) || !strings.Contains(string(body), "Its owner was notified") {
+		t.Errorf("/tasks/send: %d %s, %v", resp.StatusCode, body, err)
+	}
+	var items struct {
+		Items []struct{ Kind, Caller, Skill, Text string }
+	}
+	if err := hubtest.Call(within(t), hubtest.Request{URL: h.URL() + "/api/v1/inbox", Header: []string{"X-API-Key", admins}}, &items); err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"SendMessage", "message/send", "job"} {
+		if !slices.ContainsFunc(items.Items, func(it struct{ Kind, Caller, Skill, Text string }) bool {
+			return it.Kind == "notice" && it.Caller == "bob" && it.Skill == "brew-tea" && strings.Contains(it.Text, "tea, by "+method)
+		}) {
+			t.Errorf("%s: the inbox has %+v", method, items.Items)
+		}
 	}
 }
