@@ -11,7 +11,7 @@ import (
 var statementIDs = []struct {
 	prefix string
 	rows   int
-}{{"A", 24}, {"AW", 40}, {"B", 36}, {"C", 25}, {"PK", 26}}
+}{{"A", 24}, {"AW", 40}, {"B", 40}, {"C", 28}, {"PK", 26}}
 
 var (
 	statementRow  = regexp.MustCompile(`^\| *([A-Z]+\d+) *\| *(.+?) *\| *([\d, ]*?) *\| *(.+?) *\|$`)
