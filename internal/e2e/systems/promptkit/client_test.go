@@ -29,7 +29,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// The card of PromptKit's page, with its human-readable name.
+// The card of PromptKit's page, with its human-readable name and the tag that A2A requires.
 func clientCard(t *testing.T, h *hubtest.Hub) {
 	card, err := of(h, "research").Discover(within(t))
 	if err != nil {
@@ -40,7 +40,7 @@ func clientCard(t *testing.T, h *hubtest.Hub) {
 		Capabilities: a2a.AgentCapabilities{Streaming: true},
 		Skills: []a2a.AgentSkill{
 			{ID: "search_papers", Name: "Search Papers", Description: "Search for academic papers on a given topic", Tags: []string{"research", "papers"}},
-			{ID: "read_table", Name: "Read Table", Description: "Reads a table", InputModes: []string{"text/csv"}, OutputModes: []string{"application/json"}},
+			{ID: "read_table", Name: "Read Table", Description: "Reads a table", Tags: []string{"read_table"}, InputModes: []string{"text/csv"}, OutputModes: []string{"application/json"}},
 		},
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain", "application/json"},
 	}
