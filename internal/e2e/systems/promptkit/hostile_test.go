@@ -26,9 +26,9 @@ var liars = []struct {
 	{"no-status", `{"id":"t","contextId":"c"}`, "neither a task nor a message nor an event", ""},
 	{"no-id", `{"contextId":"c","status":{"state":"completed"}}`, "task.id: is required", ""},
 	{"id-number", `{"id":7,"contextId":"c","status":{"state":"completed"}}`, "task.id: must be a string", ""},
-	{"parts-object", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":{"text":"x"}}]}`, "task.artifacts[0].parts: must be a list of parts", ""},
-	{"text-number", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":7}]}]}`, "task.artifacts[0].parts[0].text: must be a string", ""},
-	{"artifacts-text", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":"x"}`, "task.artifacts: must be a list", ""},
+	{"parts-object", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":{"text":"x"}}]}`, "get task t: artifacts[0].parts: must be a list of parts", ""},
+	{"text-number", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":7}]}]}`, "get task t: artifacts[0].parts[0].text: must be a string", ""},
+	{"artifacts-text", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":"x"}`, "get task t: artifacts: must be a list", ""},
 	{"result-null", `null`, "must be an object", ""},
 	{"empty", `{}`, "neither a task nor a message nor an event", ""},
 	// An HTTP response belongs to one request, so the hub ignores the id in it.
