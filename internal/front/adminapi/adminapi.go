@@ -182,7 +182,8 @@ func named(report dialect.Report, name string) error {
 	return refuse(report)
 }
 
-func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
+// result returns the answer of a call. The header of w gets what an error needs.
+func (h *Handler) result(w http.ResponseWriter, r *http.Request, c call) (code int, body []byte) {
 	v, err := c.answer(r)
 	if err == nil {
 		body, err = json.Marshal(v)
@@ -195,13 +196,22 @@ func (h *Handler) result(r *http.Request, c call) (code int, body []byte) {
 	if d := auditEventOf(r); d != nil {
 		d.Reason = report.Reason
 	}
+	retryAfter(w, &report)
 	return report.HTTP, report.AppendREST(nil)
 }
 
 // fail answers with an error.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	report := h.explain(r, err)
+	retryAfter(w, &report)
 	write(w, r, report.HTTP, report.AppendREST(nil))
+}
+
+// retryAfter says when a refused request may be repeated.
+func retryAfter(w http.ResponseWriter, report *dialect.Report) {
+	if s := report.RetrySeconds(); s != "" {
+		w.Header().Set("Retry-After", s)
+	}
 }
 
 // explain returns the report of an error. One whose text is hidden from the caller is logged

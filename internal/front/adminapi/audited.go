@@ -63,7 +63,7 @@ func (h *Handler) audited(w http.ResponseWriter, r *http.Request, t *route) {
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), auditEventKey{}, d))
-	code, body := h.result(r, t.call)
+	code, body := h.result(w, r, t.call)
 	switch {
 	case code < http.StatusBadRequest:
 		d.Outcome = audit.OK

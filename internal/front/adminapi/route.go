@@ -93,7 +93,7 @@ func (t *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.Audit != nil && (!reads(r) || everyOwner(r)):
 		h.audited(w, r, t)
 	default:
-		code, body := h.result(r, t.call)
+		code, body := h.result(w, r, t.call)
 		write(w, r, code, body)
 	}
 }

@@ -38,7 +38,7 @@ func (p *page) messageParts() ([]any, error) {
 	if data := strings.TrimSpace(p.r.PostFormValue("data")); data != "" {
 		var o map[string]any
 		if err := json.Unmarshal([]byte(data), &o); err != nil {
-			return nil, &refusal{http.StatusUnprocessableEntity, "This is not a JSON object: " + err.Error()}
+			return nil, &refusal{Code: http.StatusUnprocessableEntity, Message: "This is not a JSON object: " + err.Error()}
 		}
 		parts = append(parts, object("data", json.RawMessage(data)))
 	}
@@ -47,7 +47,7 @@ func (p *page) messageParts() ([]any, error) {
 		files = p.r.MultipartForm.File["file"]
 	}
 	if len(files) > maxFiles {
-		return nil, &refusal{http.StatusUnprocessableEntity, fmt.Sprintf("A message has at most %d files here.", maxFiles)}
+		return nil, &refusal{Code: http.StatusUnprocessableEntity, Message: fmt.Sprintf("A message has at most %d files here.", maxFiles)}
 	}
 	for _, f := range files {
 		part, err := filePart(f)
@@ -57,7 +57,7 @@ func (p *page) messageParts() ([]any, error) {
 		parts = append(parts, part)
 	}
 	if len(parts) == 0 {
-		return nil, &refusal{http.StatusUnprocessableEntity, "Write a message, or attach something."}
+		return nil, &refusal{Code: http.StatusUnprocessableEntity, Message: "Write a message, or attach something."}
 	}
 	return parts, nil
 }

@@ -23,6 +23,8 @@ const maxRefusal = 64 << 10
 type refusal struct {
 	Code    int
 	Message string
+	// RetryAfter is the header of that name.
+	RetryAfter string
 }
 
 func (e *refusal) Error() string { return e.Message }
@@ -132,13 +134,13 @@ func (p *page) roundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		defer func() { _ = resp.Body.Close() }()
-		return nil, refused(resp.StatusCode, resp.Body)
+		return nil, refused(resp.StatusCode, resp.Header, resp.Body)
 	}
 	return resp, nil
 }
 
 // refused reads the error of an answer.
-func refused(code int, body io.Reader) error {
+func refused(code int, header http.Header, body io.Reader) error {
 	var e struct {
 		Error struct {
 			Message string
@@ -148,7 +150,7 @@ func refused(code int, body io.Reader) error {
 	if e.Error.Message == "" {
 		e.Error.Message = http.StatusText(code)
 	}
-	return &refusal{code, e.Error.Message}
+	return &refusal{Code: code, Message: e.Error.Message, RetryAfter: header.Get("Retry-After")}
 }
 
 // failed returns the error of a request that has no readable answer.
@@ -211,7 +213,7 @@ func (p *page) follow(ctx context.Context, path string, f func(sse.Event) bool) 
 	case err != nil:
 		return failed(http.MethodGet, path, err)
 	case s.code >= http.StatusBadRequest:
-		return refused(s.code, &s.text)
+		return refused(s.code, s.header, &s.text)
 	case errors.Is(s.err, errEnough):
 		return nil
 	}

@@ -27,7 +27,7 @@ type checkGroup struct {
 // showCheck answers with the page before a check.
 func showCheck(p *page) error {
 	if !p.caller.Admin {
-		return &refusal{http.StatusForbidden, "Agents are checked by administrators only."}
+		return &refusal{Code: http.StatusForbidden, Message: "Agents are checked by administrators only."}
 	}
 	p.show(http.StatusOK, "conformance", checkView{URL: strings.TrimSpace(p.r.FormValue("url"))})
 	return nil

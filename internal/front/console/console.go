@@ -210,9 +210,9 @@ func (p *page) readForm() error {
 	}
 	switch {
 	case errors.Is(err, apierror.ErrExhausted):
-		return &refusal{http.StatusTooManyRequests, err.Error()}
+		return &refusal{Code: http.StatusTooManyRequests, Message: err.Error()}
 	case !p.hub.genuine(p.r, p.session):
-		return &refusal{http.StatusForbidden, "Nothing was changed: the form is too old, or comes from elsewhere. Open the page again and repeat it."}
+		return &refusal{Code: http.StatusForbidden, Message: "Nothing was changed: the form is too old, or comes from elsewhere. Open the page again and repeat it."}
 	}
 	return nil
 }
@@ -249,6 +249,9 @@ func (p *page) fail(err error) {
 	case refused.Code == http.StatusUnauthorized:
 		p.hub.see(p.w, p.r, Root+"sign-in?next="+url.QueryEscape(p.origin()))
 	default:
+		if refused.RetryAfter != "" {
+			p.w.Header().Set("Retry-After", refused.RetryAfter)
+		}
 		p.say(refused.Code, http.StatusText(refused.Code), refused.Message)
 	}
 }

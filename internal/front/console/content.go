@@ -379,14 +379,14 @@ func (p *page) logPath(rest string, pairs ...any) string {
 func (p *page) entryOf() (*adminjson.LogEntry, error) {
 	v, err := strconv.ParseInt(p.r.FormValue("v"), 10, 64)
 	if err != nil || v < 1 {
-		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
+		return nil, &refusal{Code: http.StatusNotFound, Message: "The log has no such entry."}
 	}
 	var l adminjson.TaskLog
 	if err := p.get(p.logPath("", "after", v-1, "limit", 1, "frames", p.r.FormValue("as")), &l); err != nil {
 		return nil, err
 	}
 	if len(l.Entries) == 0 {
-		return nil, &refusal{http.StatusNotFound, "The log has no such entry."}
+		return nil, &refusal{Code: http.StatusNotFound, Message: "The log has no such entry."}
 	}
 	return &l.Entries[0], nil
 }
@@ -396,7 +396,7 @@ func (p *page) entryOf() (*adminjson.LogEntry, error) {
 func showItem(p *page) error {
 	from, to := number(p.r.FormValue("from")), number(p.r.FormValue("to"))
 	if from < 1 || to < from || to-from >= firstEntries {
-		return &refusal{http.StatusBadRequest, "The versions are wrong."}
+		return &refusal{Code: http.StatusBadRequest, Message: "The versions are wrong."}
 	}
 	var l adminjson.TaskLog
 	if err := p.get(p.logPath("", "after", from-1, "limit", to-from+1), &l); err != nil {
@@ -405,7 +405,7 @@ func showItem(p *page) error {
 	r := p.readerOf(&l)
 	all := r.views(l.Entries)
 	if len(all) == 0 {
-		return &refusal{http.StatusNotFound, "The log has no such entry."}
+		return &refusal{Code: http.StatusNotFound, Message: "The log has no such entry."}
 	}
 	b, err := p.piece("entry", all[0])
 	if err != nil {
@@ -478,7 +478,7 @@ func part(p *page) error {
 	_ = json.Unmarshal(firstOf(e.Artifact, e.Message), &c) // without parts there is none
 	i, err := strconv.Atoi(p.r.FormValue("part"))
 	if err != nil || i < 0 || i >= len(c.Parts) {
-		return &refusal{http.StatusNotFound, "The entry has no such part."}
+		return &refusal{Code: http.StatusNotFound, Message: "The entry has no such part."}
 	}
 	return p.serve(&c.Parts[i], fileName(c.Parts[i].Filename, e.Version, i))
 }
@@ -502,7 +502,7 @@ func (p *page) serve(w *wirePart, name string) error {
 	case w.Raw != nil:
 		raw, err := base64.StdEncoding.DecodeString(*w.Raw)
 		if err != nil {
-			return &refusal{http.StatusUnprocessableEntity, "The bytes of this part are not base64."}
+			return &refusal{Code: http.StatusUnprocessableEntity, Message: "The bytes of this part are not base64."}
 		}
 		b = raw
 	case w.Text != nil:

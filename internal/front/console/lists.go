@@ -286,11 +286,11 @@ func (p *page) trustAlways(path string, d adminjson.Decision) error {
 		return err
 	}
 	if it.Kind != inbox.Approval || it.Skill == "" || it.Caller == "" {
-		return &refusal{http.StatusConflict, "The item is settled, but names no skill of a caller that could be approved always."}
+		return &refusal{Code: http.StatusConflict, Message: "The item is settled, but names no skill of a caller that could be approved always."}
 	}
 	err := p.do(http.MethodPost, "/api/v1/trust", object("agentId", it.Caller, "level", trust.Act.String(), "approve", []string{it.Skill}), nil)
 	if refused := refusedBy(err); refused != nil && refused.Code != http.StatusUnauthorized {
-		return &refusal{refused.Code, "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
+		return &refusal{Code: refused.Code, Message: "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
 	}
 	return err
 }

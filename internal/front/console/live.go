@@ -343,7 +343,7 @@ func (l *later) end() {
 // tasks.
 func countEvents(p *page) error {
 	if !p.caller.Admin {
-		return &refusal{http.StatusForbidden, "Counts are followed by administrators only."}
+		return &refusal{Code: http.StatusForbidden, Message: "Counts are followed by administrators only."}
 	}
 	s, ctx, cancel := p.open()
 	defer cancel()
