@@ -254,6 +254,9 @@ func (b *Bench) echoers(ctx context.Context, addr string) (ops []op, hangUp func
 	return b.dialed(ctx, addr, func(c *wire.Conn) op { return newEchoer(c, b.Text).send })
 }
 
+// answered precedes the text in the artifact of the agent echo.
+const answered = `"artifacts":[{"artifactId":"echo","name":"echo","parts":[{"text":"`
+
 // echoer sends messages to the agent echo.
 type echoer struct {
 	sender
@@ -262,7 +265,7 @@ type echoer struct {
 
 func newEchoer(c *wire.Conn, length int) *echoer {
 	text := wire.Mark + strings.Repeat(" word", max(0, length-wire.MarkLen)/5)
-	e := &echoer{text: []byte(`"role":"ROLE_AGENT","parts":[{"text":"` + text)}
+	e := &echoer{text: []byte(answered + text)}
 	e.c, e.request = c, wire.Call("SendMessage", sendParams(text, ""))
 	return e
 }
@@ -272,6 +275,6 @@ func (e *echoer) send(n uint64) error {
 	if err != nil {
 		return err
 	}
-	wire.PutMark(e.text[len(`"role":"ROLE_AGENT","parts":[{"text":"`):], n)
+	wire.PutMark(e.text[len(answered):], n)
 	return contains(body, e.text, []byte(completed))
 }

@@ -12,8 +12,11 @@ func proxyTo(address string) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := httputil.NewSingleHostReverseProxy(u)
-	p.Transport = &http.Transport{MaxIdleConnsPerHost: 1_000}
+	p := &httputil.ReverseProxy{
+		// It adds no X-Forwarded-For, which a hub without keys rejects.
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(u) },
+		Transport: &http.Transport{MaxIdleConnsPerHost: 1_000},
+	}
 	return handler{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Otherwise net/http closes the body of the request with the beginning of the answer, which breaks
 		// off both if the proxy has not read the end of the body yet.
