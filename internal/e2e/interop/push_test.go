@@ -214,6 +214,9 @@ func pushLaterScenario(c *caller) {
 	if got := c.configs("interview", t.ID); c.peer.offers("listPush") && len(got) != 2 {
 		c.Errorf("the finished task has configs %+v, want the late one, too", got)
 	}
+	if got := late.until(c, t.ID, "COMPLETED"); len(got) != 1 {
+		c.Errorf("the webhook made after the end receives %+v, want the end once", got)
+	}
 	w.quiet(c)
 	late.quiet(c)
 }
