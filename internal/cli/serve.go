@@ -50,7 +50,6 @@ type serveCmd struct {
 	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
 	NoStreaming    bool     `help:"Switch the streaming operations off."`
 	NoPush         bool     `help:"Switch push notifications off."`
-	UnionCard      bool     `hidden:"" help:"Without effect: cards have the keys of both protocol versions."`
 	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
 	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name; with --public-url, they name gRPC only if it is given." placeholder:"URL"`
@@ -119,7 +118,6 @@ func (c *serveCmd) settings() (*config.Config, error) {
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.Cards.GRPCURL = cmp.Or(c.GRPCURL, cfg.Cards.GRPCURL)
-	cfg.UnionCard = cfg.UnionCard || c.UnionCard
 	cfg.AllowAnonymous = cfg.AllowAnonymous || c.AllowAnonymous
 	cfg.Log.Level = cmp.Or(c.LogLevel, cfg.Log.Level, "info")
 	cfg.Log.Format = cmp.Or(c.LogFormat, cfg.Log.Format, "text")

@@ -80,8 +80,9 @@ type Config struct {
 	// Profile emulates the server of another system where the protocol allows several
 	// behaviours: awaken. See docs/dialects.md.
 	Profile string `yaml:"profile" enum:"awaken"`
-	// UnionCard has no effect: cards have the keys of both protocol versions.
-	UnionCard bool `yaml:"union_card"`
+	// UnionCard gives agent-card.json the keys of both protocol versions. The default is true; false
+	// leaves those of v1.0, for clients that refuse unknown keys.
+	UnionCard *bool `yaml:"union_card"`
 	// NoStreaming switches the streaming operations off.
 	NoStreaming bool `yaml:"no_streaming"`
 	// NoConsole switches the console at /console/ off.

@@ -118,9 +118,6 @@ func open(ctx context.Context, o Options) (*Hub, error) {
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
-	if cfg.UnionCard {
-		logger.Warn("union_card has no effect and can be removed: cards have the keys of both protocol versions")
-	}
 	if err := h.open(ctx); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
@@ -399,6 +396,7 @@ func (h *Hub) front() hub.Front {
 		SpecStatuses:   c.SpecStatuses,
 		Interfaces:     c.Interfaces(),
 		Awaken:         c.Profile == config.ProfileAwaken,
+		PlainCard:      c.UnionCard != nil && !*c.UnionCard,
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),
 		MetricsReaders: metricsReaders(c.Telemetry.Metrics),

@@ -16,7 +16,7 @@ import (
 // not accepted fails the test, and so does an accepted one that passes.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	hub := startHub(t)
+	union, plain := startHub(t), startPlainHub(t)
 	var book ledger
 	t.Cleanup(func() {
 		if table, gap := clientsTable(&book); whole(t, gap) {
@@ -34,6 +34,10 @@ func TestClients(t *testing.T) {
 			for _, binding := range p.bindings {
 				t.Run(binding, func(t *testing.T) {
 					t.Parallel()
+					hub := union
+					if p.plainCard {
+						hub = plain
+					}
 					c := &caller{book: &book, peer: p, binding: binding, client: p.start(t, hub, binding)}
 					if why := p.missing[binding]; why != "" {
 						runMissing(t, c, why)

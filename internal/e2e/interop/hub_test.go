@@ -45,6 +45,17 @@ func startHub(t *testing.T) string {
 	return url
 }
 
+// startPlainHub is startHub for clients that refuse cards of both protocol versions.
+func startPlainHub(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "parley.yaml"), []byte("union_card: false\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := serveHub(t, dir, "--agents", "builtin", "--grpc-listen", "127.0.0.1:0", "--push-allow", "loopback")
+	return url
+}
+
 // startHubIn starts the command on a data folder. stop, or the end of the test, interrupts the
 // hub, which must exit without an error.
 func startHubIn(t *testing.T, data string) (url string, stop func()) {

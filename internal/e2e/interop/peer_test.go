@@ -31,6 +31,9 @@ type peer struct {
 	lacks []string
 	// missing maps bindings on which Parley does not support this peer yet to the reason.
 	missing map[string]string
+	// plainCard is set if the SDK refuses cards with keys that it does not know. Its hub has
+	// union_card: false.
+	plainCard bool
 	// program returns the command to run in the folder dir; the hub's URL and the binding are
 	// appended. It skips or fails the test if the machine lacks a requirement. If it is nil,
 	// connect runs the SDK in this process.
@@ -66,8 +69,8 @@ var peers = []peer{
 	{
 		// Its webhooks, its gRPC and its returnImmediately are those of a draft of v1.0.
 		name: "java-1.0", title: "Java SDK 1.0.0.Alpha3", speaks: v1, bindings: []string{"JSONRPC", "HTTP+JSON"},
-		lacks: []string{"immediate", "createPush", "getPush", "listPush", "deletePush"},
-		dir:   "java/v1", program: java("peer.Drive"),
+		lacks:     []string{"immediate", "createPush", "getPush", "listPush", "deletePush"},
+		plainCard: true, dir: "java/v1", program: java("peer.Drive"),
 	},
 	{name: "java-0.3", title: "Java SDK 0.3.3", speaks: v03, bindings: allBindings, dir: "java/v03", program: java("peer.Drive")},
 	{name: "promptkit-1.5", title: "PromptKit runtime 1.5.11", speaks: promptKit, bindings: []string{"JSONRPC"}, dir: "promptkit", program: goModule("client")},

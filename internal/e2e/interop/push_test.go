@@ -211,7 +211,10 @@ func pushLaterScenario(c *caller) {
 	}
 	late := startWebhook(c)
 	c.do("interview", "createPush", late.config(obj{"taskId": t.ID}))
-	if got := c.configs("interview", t.ID); c.peer.offers("listPush") && len(got) != 2 {
+	if !c.peer.offers("listPush") { // it gives both webhooks one id, so that the late one replaces the other
+		return
+	}
+	if got := c.configs("interview", t.ID); len(got) != 2 {
 		c.Errorf("the finished task has configs %+v, want the late one, too", got)
 	}
 	if got := late.until(c, t.ID, "COMPLETED"); len(got) != 1 {

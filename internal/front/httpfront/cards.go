@@ -195,7 +195,7 @@ var anyOrigin = []string{"*"}
 // for the caller.
 func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bool) (*cardDoc, error) {
 	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == "", bare: plainGo(r.Header)}
-	if at.kind == atLegacyCard || !f.cfg.Awaken {
+	if at.kind == atLegacyCard || !f.cfg.Awaken && !f.cfg.PlainCard {
 		key.layout = card.Union
 	}
 	complete := func(o *card.Options) {

@@ -53,6 +53,8 @@ type Config struct {
 	// Awaken answers like Awaken's server where the protocol leaves the answer open: see
 	// awaken.go.
 	Awaken bool
+	// PlainCard serves agent-card.json with the keys of v1.0 alone.
+	PlainCard bool
 	// NoStreaming disables the streaming operations; cards declare it.
 	NoStreaming bool
 	// LenientVersion treats a JSON-RPC call without A2A-Version as v1.0 (specification §3.6.2
