@@ -265,7 +265,7 @@ func fill(v reflect.Value, all bool) {
 			continue
 		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if options == "omitempty" && !all {
+		if name == "-" || options == "omitempty" && !all {
 			continue
 		}
 		text := raw[name]

@@ -73,7 +73,7 @@ func (a *admission) candidates() error {
 	default:
 		a.choice, err = a.named(name)
 	}
-	if errors.Is(err, errUnknownSkill) && a.send.Observe {
+	if errors.Is(err, errUnknownSkill) && a.send.Observe && a.engine.cfg.Policy == nil { // a policy hides agents
 		if x := a.engine.agent(ObserverName); x != nil {
 			a.choice, err = x, nil
 		}

@@ -47,7 +47,7 @@ auth:
 		"the same over JSON-RPC":             {"/a2a", good, http.StatusOK},
 		"no token":                           {"/v1/a2a/message:send", "", http.StatusUnauthorized},
 		"for another audience":               {"/v1/a2a/message:send", p.token("https://other.example", "a2a"), http.StatusUnauthorized},
-		"without the scope":                  {"/v1/a2a/message:send", p.token(aud, "operate"), http.StatusUnauthorized},
+		"without the scope":                  {"/v1/a2a/message:send", p.token(aud, "operate"), http.StatusForbidden},
 		"changed by a character":             {"/v1/a2a/message:send", good[:len(good)-4] + "AAAA", http.StatusUnauthorized},
 		"an administrator's work":            {"/api/v1/keys", good, http.StatusForbidden},
 		"the same with the scope that it is": {"/api/v1/keys", p.token(aud, "a2a operate"), http.StatusOK},
