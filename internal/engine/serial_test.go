@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,16 +83,34 @@ func TestSerialOrderOverRestarts(t *testing.T) {
 type hurried struct {
 	memstore.Store
 
+	mu     sync.Mutex // guards before
 	before func(*task.Change) *task.Change
 }
 
+// hurry sets the function that returns the other change; nil if it makes none before c.
+func (s *hurried) hurry(before func(c *task.Change) *task.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = before
+}
+
+// other returns the other change, once.
+func (s *hurried) other(c *task.Change) (other *task.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.before == nil {
+		return nil
+	}
+	if other = s.before(c); other != nil {
+		s.before = nil
+	}
+	return other
+}
+
 func (s *hurried) Append(ctx context.Context, c *task.Change) error {
-	if s.before != nil {
-		if other := s.before(c); other != nil {
-			s.before = nil
-			if err := s.Store.Append(ctx, other); err != nil {
-				return fmt.Errorf("the other change: %w", err)
-			}
+	if other := s.other(c); other != nil {
+		if err := s.Store.Append(ctx, other); err != nil {
+			return fmt.Errorf("the other change: %w", err)
 		}
 	}
 	return s.Store.Append(ctx, c)
@@ -103,12 +122,12 @@ func TestRecoveryDecidesInItsChange(t *testing.T) {
 	t.Parallel()
 	store, began := new(hurried), make(chan context.Context, 1)
 	id := stopped(t, store, idempotent(untilStopped(began)), began)
-	store.before = func(c *task.Change) *task.Change {
+	store.hurry(func(c *task.Change) *task.Change {
 		other := &task.Change{Prev: c.Prev, Next: c.Prev}
 		other.Next.Rev++
 		other.Next.Run.Disclosed = true
 		return other
-	}
+	})
 	b := start(t, engine.Config{Store: store}, idempotent(words("x")))
 	if h := b.wait(id, task.Failed); h.Run.Epoch != 1 {
 		t.Errorf("the task has run %d, want the interrupted one", h.Run.Epoch)
@@ -127,7 +146,7 @@ func TestAnswerComesBeforeTheSweep(t *testing.T) {
 		})
 		id := b.send(text("hi")).Head.ID
 		time.Sleep(time.Hour)
-		store.before = func(c *task.Change) *task.Change {
+		store.hurry(func(c *task.Change) *task.Change {
 			if c.Next.State != task.Failed {
 				return nil
 			}
@@ -135,7 +154,7 @@ func TestAnswerComesBeforeTheSweep(t *testing.T) {
 			other.Next.Rev++
 			other.Next.Run.Holder, other.Next.Run.Dispatch, other.Next.Run.Epoch = "hub:other", task.Claimed, 2
 			return other
-		}
+		})
 		time.Sleep(2 * time.Minute)
 		if h := b.get(id).Head; h.State == task.Failed {
 			t.Errorf("the task is failed as abandoned, and has run %d", h.Run.Epoch)

@@ -36,8 +36,12 @@ func (r *run) begin(h *task.Head) {
 	}
 }
 
-// errNotStored is the cause of the end of a run whose task could not be stored.
-var errNotStored = errors.New("the task could not be stored")
+// Causes of the end of an early run. With errNotStored the task may be stored or not; with
+// errNoTask it certainly is not.
+var (
+	errNotStored = errors.New("the task could not be stored")
+	errNoTask    = errors.New("the task was refused by the store")
+)
 
 // mayBeEarly reports whether the run of a new task may begin before the task is stored. It may
 // not if the caller has chosen the id: then the task may exist already, and the run's output
@@ -59,9 +63,12 @@ func (e *Engine) startEarly(r *run, h *task.Head) {
 // notifyStored notifies an early run of the outcome of storing its task, with the given events of
 // the run. The caller holds l.write, so that the run does not store them again.
 func (r *run) notifyStored(events []task.Entry, err error) {
-	if err != nil {
+	switch {
+	case errors.Is(err, task.ErrUnavailable):
 		r.fence(errNotStored)
-	} else {
+	case err != nil:
+		r.fence(errNoTask)
+	default:
 		r.dropDurable(len(events))
 		r.notifyOutput(events)
 	}
