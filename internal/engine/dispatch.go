@@ -151,6 +151,7 @@ func (e *Engine) finished(r *run) {
 	switch h := l.snapshot(); {
 	case e.fenced.Load():
 		e.scheduler.release(r.key)
+		e.startReply(l) // ends the span over the questions of the task
 		e.live.release(l)
 	case err != nil, errors.Is(context.Cause(r.ctx), errNotStored):
 		e.stall(s)
