@@ -28,6 +28,18 @@ func AppendCompact(dst, b []byte) []byte {
 // the largest double of its sign, for decoders that only support doubles. Everything else is
 // unchanged.
 func AppendFinite(dst, b []byte) []byte {
+	return appendNumbers(dst, b, func(dst, number []byte) ([]byte, bool) {
+		f, err := strconv.ParseFloat(string(number), 64)
+		if err == nil {
+			return dst, false
+		}
+		return strconv.AppendFloat(dst, min(max(f, -math.MaxFloat64), math.MaxFloat64), 'e', -1, 64), true
+	})
+}
+
+// appendNumbers appends valid JSON. For each number it calls write, which appends another one, or
+// returns false if the number stays.
+func appendNumbers(dst, b []byte, write func(dst, number []byte) ([]byte, bool)) []byte {
 	from := 0
 	for i := 0; i < len(b); {
 		switch c := b[i]; {
@@ -35,12 +47,13 @@ func AppendFinite(dst, b []byte) []byte {
 			i = skipString(b, i)
 		case c == '-' || '0' <= c && c <= '9':
 			end := skipValue(b, i)
-			if f, err := strconv.ParseFloat(string(b[i:end]), 64); err != nil {
-				dst = append(dst, b[from:i]...)
-				dst = strconv.AppendFloat(dst, min(max(f, -math.MaxFloat64), math.MaxFloat64), 'e', -1, 64)
-				from = end
+			dst = append(dst, b[from:i]...)
+			if other, changed := write(dst, b[i:end]); changed {
+				dst = other
+			} else {
+				dst = append(dst, b[i:end]...)
 			}
-			i = end
+			from, i = end, end
 		default:
 			i++
 		}

@@ -52,21 +52,11 @@ func WantsInt(err error) bool {
 // AppendInts appends valid JSON in which numbers without a fraction are written as integers.
 // Everything else is unchanged.
 func AppendInts(dst, b []byte) []byte {
-	from := 0
-	for i := 0; i < len(b); {
-		switch c := b[i]; {
-		case c == '"':
-			i = skipString(b, i)
-		case c == '-' || '0' <= c && c <= '9':
-			end := skipValue(b, i)
-			if n, ok := Int(b[i:end]); ok {
-				dst = strconv.AppendInt(append(dst, b[from:i]...), n, 10)
-				from = end
-			}
-			i = end
-		default:
-			i++
+	return appendNumbers(dst, b, func(dst, number []byte) ([]byte, bool) {
+		n, ok := Int(number)
+		if !ok {
+			return dst, false
 		}
-	}
-	return append(dst, b[from:]...)
+		return strconv.AppendInt(dst, n, 10), true
+	})
 }
