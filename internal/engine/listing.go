@@ -61,7 +61,7 @@ func (l *listing) fold(ctx context.Context, h *task.Head) (*task.Fold, error) {
 	}
 	f, err := l.engine.foldUpTo(ctx, h, most)
 	if errors.Is(err, errLargeLog) {
-		if l.hold, err = l.engine.memory.AcquireLong(ctx, membudget.Answer, foldNeed); err == nil {
+		if l.hold, err = l.engine.awaitMemory(ctx, foldNeed); err == nil {
 			f, err = l.engine.foldUpTo(ctx, h, math.MaxInt)
 		}
 	}

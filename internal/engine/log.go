@@ -65,7 +65,7 @@ func (s *Stream) Available(ctx context.Context) ([]Event, error) {
 	if s.ended {
 		return nil, nil
 	}
-	events, _, err := s.poll(ctx, false)
+	events, _, err := s.poll(ctx, s.engine.memory.AcquireAnswer)
 	if hold := s.hold; hold != nil {
 		s.hold = nil
 		context.AfterFunc(ctx, hold.Release)

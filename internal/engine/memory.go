@@ -93,7 +93,7 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 
 // foldLarge folds a log of at most most bytes with memory from the budget.
 func (e *Engine) foldLarge(ctx context.Context, h *task.Head, most int) (folded, error) {
-	hold, err := e.memory.AcquireLong(ctx, membudget.Answer, foldNeed)
+	hold, err := e.awaitMemory(ctx, foldNeed)
 	if err != nil {
 		return folded{}, err
 	}
@@ -126,10 +126,17 @@ const maxReading = 16
 // the budget. A page of a log has 1 MiB, or a single entry above that.
 const largePage = 2 << 20
 
+// acquirer acquires memory for an answer: Budget.AcquireAnswer refuses after a while, and
+// Engine.awaitMemory waits until ctx ends.
+type acquirer = func(ctx context.Context, n int64) (*membudget.Hold, error)
+
+func (e *Engine) awaitMemory(ctx context.Context, n int64) (*membudget.Hold, error) {
+	return e.memory.AcquireLong(ctx, membudget.Answer, n)
+}
+
 // readPage reads the entries of a task after a version, a few pages at a time. For a large page it
-// acquires memory, and reads again once there is some. A reader that is patient waits for it as long as
-// it takes; others are refused after a while. The caller releases it.
-func (e *Engine) readPage(ctx context.Context, key task.Key, after int64, patient bool) ([]task.Entry, *membudget.Hold, error) {
+// acquires memory, and reads again once there is some. The caller releases it.
+func (e *Engine) readPage(ctx context.Context, key task.Key, after int64, acquire acquirer) ([]task.Entry, *membudget.Hold, error) {
 	select {
 	case e.reading <- struct{}{}:
 	case <-ctx.Done():
@@ -145,12 +152,7 @@ func (e *Engine) readPage(ctx context.Context, key task.Key, after int64, patien
 		return page, nil, err
 	}
 	page = nil
-	var hold *membudget.Hold
-	if patient {
-		hold, err = e.memory.AcquireLong(ctx, membudget.Answer, logFactor*int64(size))
-	} else {
-		hold, err = e.memory.AcquireAnswer(ctx, logFactor*int64(size))
-	}
+	hold, err := acquire(ctx, logFactor*int64(size))
 	if err != nil {
 		return nil, nil, err
 	}

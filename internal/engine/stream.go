@@ -207,7 +207,7 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) 
 		if s.ended {
 			return nil, io.EOF
 		}
-		events, wake, err := s.poll(ctx, true)
+		events, wake, err := s.poll(ctx, s.engine.awaitMemory)
 		if err != nil || len(events) > 0 {
 			return s.pass(events), err
 		}
@@ -230,7 +230,7 @@ func (s *Stream) Next(ctx context.Context, wait time.Duration) ([]Event, error) 
 }
 
 // poll returns the available events, or a channel that is closed when there may be some.
-func (s *Stream) poll(ctx context.Context, patient bool) ([]Event, <-chan struct{}, error) {
+func (s *Stream) poll(ctx context.Context, acquire acquirer) ([]Event, <-chan struct{}, error) {
 	l := s.live
 	l.mu.Lock()
 	h := l.head
@@ -244,7 +244,7 @@ func (s *Stream) poll(ctx context.Context, patient bool) ([]Event, <-chan struct
 	if ok {
 		return events, nil, nil
 	}
-	page, hold, err := s.engine.readPage(ctx, h.Key, s.pos, patient)
+	page, hold, err := s.engine.readPage(ctx, h.Key, s.pos, acquire)
 	if err != nil {
 		return nil, nil, notFound(err)
 	}

@@ -77,12 +77,11 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 			}
 			size += e.Size()
 		}
-		last := len(page.Entries) - 1
-		switch {
-		case len(events) == 0:
+		if len(events) == 0 {
 			return page, nil
-		case size > maxLogBytes:
-			if v := page.Entries[last].Version; v < page.Version {
+		}
+		if size > maxLogBytes {
+			if v := page.Entries[len(page.Entries)-1].Version; v < page.Version {
 				page.Next = v
 			}
 			return page, nil
