@@ -81,10 +81,14 @@ func readAnnouncement(source string, body []byte) (*Announcement, error) {
 // clip limits the size of foreign text in the log.
 func clip(s string) string { return s[:min(len(s), 100)] }
 
+// discovery returns the queue for the cards of agents.
+func (x *Exchange) discovery() amqpbus.Queue {
+	return amqpbus.Queue{Name: "rockbot." + x.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
+}
+
 // receiveCards reports the agents that announce themselves, except the hub's own.
 func (x *Exchange) receiveCards(ctx context.Context) error {
-	q := amqpbus.Queue{Name: "rockbot." + x.Name + ".discovery", Topic: announceTopic, Keep: announceKept}
-	return x.receive(ctx, q, prefetch, func(a *amqpbus.Arrival) {
+	return x.receive(ctx, x.discovery(), prefetch, func(a *amqpbus.Arrival) {
 		if a.Type != typeCard {
 			x.refuse(a, "is no AgentCard")
 			return
@@ -115,15 +119,20 @@ func (x *Exchange) serve(name string) {
 	lazy.Put(&x.served, name, true)
 }
 
-// announce publishes the card of an agent of the hub once its queues exist, and then every
-// AnnounceEvery. At the end it deregisters the agent.
+// announce publishes the card of an agent of the hub, and again every AnnounceEvery. The queues of the
+// agent exist before, and the one for cards, because an agent may answer with its own card at once.
+// At the end it deregisters the agent.
 func (h *host) announce(ctx context.Context) {
 	name := string(h.name)
 	h.line.serve(name)
+	queues := []amqpbus.Queue{queueOf(name, taskTopic+name), queueOf(name, cancelTopic+name)}
+	if h.line.Announced != nil {
+		queues = append(queues, h.line.discovery())
+	}
 	tick := time.NewTicker(AnnounceEvery)
 	defer tick.Stop()
 	for {
-		err := h.line.x.Make(ctx, queueOf(name, taskTopic+name), queueOf(name, cancelTopic+name))
+		err := h.line.x.Make(ctx, queues...)
 		if err == nil {
 			err = h.publishCard(ctx, false)
 		}

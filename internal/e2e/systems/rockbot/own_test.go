@@ -24,9 +24,11 @@ agents:
   - {name: shout, command: tr a-z A-Z, skills: [{id: shout, name: Shout}]}
 MORE`
 
-// desk starts a hub with the document's own entry for Bob, who has three skills of the hub.
-func desk(t *testing.T, at, more string) *hubtest.Hub {
+// desk starts a hub with the document's own entry for Bob, who has three skills of the hub. It returns
+// when the primary agent has the card of the hub, which can be called and hears agents then.
+func desk(t *testing.T, at, more string) (*hubtest.Hub, *rb.Caller) {
 	t.Helper()
+	primary := rb.StartCaller(t, at, "Primary")
 	h := hubtest.New(t, hubtest.Options{Config: strings.Replace(fmt.Sprintf(bobAndDesk, aliceKey, at), "MORE", more, 1)})
 	bob := `[{"agentName": "Bob", "skills": [{"id": "notify-user", "name": "Notify"}, {"id": "shout", "name": "Shout"}, {"id": "general", "name": "General"}, {"id": "dig", "name": "Dig"}]}]`
 	if err := os.MkdirAll(h.Data(), 0o700); err != nil {
@@ -43,7 +45,8 @@ func desk(t *testing.T, at, more string) *hubtest.Hub {
 	if err := h.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return h
+	primary.Card()
+	return h, primary
 }
 
 // replies invokes a skill of the hub and returns the reply to that task.
@@ -69,8 +72,8 @@ func skilled(skill, text string) *rb.Request {
 func TestOwnAgentsFirst(t *testing.T) {
 	t.Parallel()
 	at := rabbittest.Shared(t).VHost(t)
-	h := desk(t, at, "")
-	primary, stranger := rb.StartCaller(t, at, "Primary"), rb.StartCaller(t, at, "Stranger")
+	h, primary := desk(t, at, "")
+	stranger := rb.StartCaller(t, at, "Stranger")
 	said := func(who string) func(*rb.Task) (*rb.Result, error) {
 		return func(task *rb.Task) (*rb.Result, error) {
 			return task.Result(rb.Completed, who+" did "+rb.Val(task.Skill)), nil
@@ -118,11 +121,11 @@ func TestOwnAgentsFirst(t *testing.T) {
 func TestConfiguredChoice(t *testing.T) {
 	t.Parallel()
 	at := rabbittest.Shared(t).VHost(t)
-	desk(t, at, "broker: {skills: [{id: shout, among: [bob]}]}\n")
+	_, primary := desk(t, at, "broker: {skills: [{id: shout, among: [bob]}]}\n")
 	rb.StartAgent(t, at, &rb.Agent{Name: "Bob", Handle: func(task *rb.Task) (*rb.Result, error) {
 		return task.Result(rb.Completed, "Bob shouts"), nil
 	}})
-	r := replies(t, rb.StartCaller(t, at, "Primary"), skilled("shout", "hello")).Result
+	r := replies(t, primary, skilled("shout", "hello")).Result
 	if r == nil || r.Message.Text() != "Bob shouts" {
 		t.Errorf("the answer is %+v", r)
 	}
@@ -132,8 +135,7 @@ func TestConfiguredChoice(t *testing.T) {
 func TestFarewell(t *testing.T) {
 	t.Parallel()
 	at := rabbittest.Shared(t).VHost(t)
-	h := desk(t, at, "")
-	primary := rb.StartCaller(t, at, "Primary")
+	h, primary := desk(t, at, "")
 	a := &rb.Agent{Name: "Brewer", Card: cardOf("Brewer", "brew"), Handle: func(task *rb.Task) (*rb.Result, error) {
 		return task.Result(rb.Completed, "tea"), nil
 	}}
@@ -184,9 +186,8 @@ func awaitListed(t *testing.T, h *hubtest.Hub, name string, want bool) {
 func TestUnknownSkills(t *testing.T) {
 	t.Parallel()
 	at := rabbittest.Shared(t).VHost(t)
-	h := desk(t, at, "")
-	for _, name := range []string{"Primary", "Stranger"} {
-		c := rb.StartCaller(t, at, name)
+	h, primary := desk(t, at, "")
+	for name, c := range map[string]*rb.Caller{"Primary": primary, "Stranger": rb.StartCaller(t, at, "Stranger")} {
 		r := replies(t, c, skilled("brew-tea", "Earl Grey for "+name))
 		if r.Result == nil || r.Result.State != rb.Failed || !strings.Contains(r.Result.Message.Text(), "Its owner was notified") {
 			t.Errorf("%s is answered with %+v, %+v", name, r.Result, r.Error)
