@@ -53,9 +53,10 @@ func (b *team) script(t *testing.T) {
 	for agent, want := range map[string]string{
 		"facts": "blue whale", "headline": "WHALES, AND ALL THERE IS TO SAY", "writer": "Few have looked twice", "critic": "It lacks pictures.",
 	} {
-		tasks, _ := exampletest.Run(t, b.parley, "tasks", "list", "--url="+url+"/a2a/"+agent, "--json")
-		if !strings.Contains(tasks, want) {
-			t.Errorf("the task of %s does not say %q:\n%s", agent, want, tasks)
+		id, _ := exampletest.Run(t, b.parley, "tasks", "list", "--url="+url+"/a2a/"+agent, "-q")
+		said, _ := exampletest.Run(t, b.parley, "tasks", "get", "--url="+url+"/a2a/"+agent, id)
+		if !strings.Contains(said, want) {
+			t.Errorf("the task of %s does not say %q:\n%s", agent, want, said)
 		}
 	}
 }
