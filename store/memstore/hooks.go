@@ -1,10 +1,12 @@
 package memstore
 
 import (
+	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -12,31 +14,80 @@ import (
 // maxDeadLetters limits the result of DeadLetters.
 const maxDeadLetters = 1000
 
-var errLimit = errors.New("limit is not positive")
+// hookRow is a hook with its dead letters, sorted by their first versions.
+type hookRow struct {
+	task.Hook
+	dead []task.DeadLetter
+}
 
-// hookLocked stores the hook of a stored change.
-func (m *Store) hookLocked(c *task.Change) {
-	c.Hook.Task = c.Next.Key
-	m.hooks.put(c.Hook, c.Next.ID)
+func (h *hookRow) copy() task.Hook {
+	c := h.Hook
+	c.Secret = bytes.Clone(c.Secret)
+	return c
+}
+
+// hookIndex holds the keys of the tasks that have a hook, one that is not settled, and one with
+// dead letters.
+type hookIndex struct{ all, unsettled, dead ordered }
+
+// update moves a task in the index after a change of its hooks.
+func (x *hookIndex) update(r *record) {
+	put := func(o *ordered, there bool) {
+		if c := (task.Cursor{Key: r.head.Key}); there {
+			o.insert(c)
+		} else {
+			o.remove(c)
+		}
+	}
+	put(&x.all, len(r.hooks) > 0)
+	put(&x.unsettled, slices.ContainsFunc(r.hooks, func(h *hookRow) bool { return !h.Settled }))
+	put(&x.dead, slices.ContainsFunc(r.hooks, func(h *hookRow) bool { return len(h.dead) > 0 }))
+}
+
+// findHook returns the position of a hook of a task.
+func (r *record) findHook(id string) (int, bool) {
+	return slices.BinarySearchFunc(r.hooks, id, func(h *hookRow, id string) int { return strings.Compare(h.ID, id) })
+}
+
+// hookLocked returns a hook with the record of its task, or nil.
+func (m *Store) hookLocked(ref task.HookRef) (*hookRow, *record) {
+	if r := m.tasks[ref.Task]; r != nil {
+		if i, found := r.findHook(ref.ID); found {
+			return r.hooks[i], r
+		}
+	}
+	return nil, nil
+}
+
+// putHookLocked stores a copy of h, and replaces a hook with the same ref.
+func (m *Store) putHookLocked(r *record, h *task.Hook) {
+	kept := &hookRow{Hook: *h}
+	kept.Secret = bytes.Clone(h.Secret)
+	if i, found := r.findHook(h.ID); found {
+		r.hooks[i] = kept
+	} else {
+		r.hooks = slices.Insert(r.hooks, i, kept)
+	}
+	m.hooks.update(r)
 }
 
 // PutHook implements task.Hooks.
 func (m *Store) PutHook(ctx context.Context, h *task.Hook) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.tasks[h.Task]
 	err := ctx.Err()
-	if err == nil && h.ID == "" {
+	switch {
+	case err != nil:
+	case h.ID == "":
 		err = task.ErrHookID
-	}
-	if err == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		var head task.Head
-		if head, err = m.headLocked(h.Task); err == nil {
-			m.hooks.put(h, head.ID)
-		}
+	case r == nil:
+		err = task.ErrNotFound
 	}
 	if err != nil {
 		return fmt.Errorf("put hook %s of task %d: %w", h.ID, h.Task, err)
 	}
+	m.putHookLocked(r, h)
 	return nil
 }
 
@@ -48,21 +99,14 @@ func (m *Store) Hooks(ctx context.Context, key task.Key, after string, limit int
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var found []task.Hook
-	if p := m.hooks.tasks[key]; p != nil {
-		for _, h := range p.hooks {
+	if r := m.tasks[key]; r != nil {
+		for _, h := range r.hooks {
 			if h.ID > after && len(found) < limit {
 				found = append(found, h.copy())
 			}
 		}
 	}
 	return found, nil
-}
-
-func checkPage(ctx context.Context, limit int) error {
-	if limit <= 0 {
-		return errLimit
-	}
-	return ctx.Err()
 }
 
 // DropHook implements task.Hooks.
@@ -72,8 +116,33 @@ func (m *Store) DropHook(ctx context.Context, ref task.HookRef) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hooks.drop(ref)
+	if h, r := m.hookLocked(ref); h != nil {
+		r.hooks = slices.DeleteFunc(r.hooks, func(o *hookRow) bool { return o == h })
+		m.hooks.update(r)
+	}
 	return nil
+}
+
+// hookedLocked returns up to limit hooks after a ref, of the tasks in o, that are wanted.
+func (m *Store) hookedLocked(o ordered, q *task.HookQuery, wanted func(*hookRow, *task.Head) bool) []task.Hooked {
+	var found []task.Hooked
+	for _, c := range o.after(task.Cursor{Key: q.After.Task - 1}) {
+		r := m.tasks[c.Key]
+		for _, h := range r.hooks {
+			if compareRefs(h.Ref(), q.After) <= 0 || !wanted(h, &r.head) {
+				continue
+			}
+			if len(found) == q.Limit {
+				return found
+			}
+			found = append(found, task.Hooked{Hook: h.copy(), Head: r.head})
+		}
+	}
+	return found
+}
+
+func compareRefs(a, b task.HookRef) int {
+	return cmp.Or(cmp.Compare(a.Task, b.Task), strings.Compare(a.ID, b.ID))
 }
 
 // Unsettled implements task.HookWork.
@@ -83,27 +152,24 @@ func (m *Store) Unsettled(ctx context.Context, after task.HookRef, limit int) ([
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	found, err := m.hookedLocked(&m.hooks.unsettled, after, limit, func(h *hookRow) bool { return !h.Settled })
-	if err != nil {
-		return nil, fmt.Errorf("unsettled hooks: %w", err)
-	}
-	return found, nil
+	q := &task.HookQuery{After: after, Limit: limit}
+	return m.hookedLocked(m.hooks.unsettled, q, func(h *hookRow, _ *task.Head) bool { return !h.Settled }), nil
 }
 
-// hookedLocked returns up to limit hooks of the tasks in o for which wanted reports true.
-func (m *Store) hookedLocked(o *sortedSet, after task.HookRef, limit int, wanted func(*hookRow) bool) ([]task.Hooked, error) {
-	var found []task.Hooked
-	var err error
-	m.hooks.walk(o, after, func(h *hookRow) bool {
-		if !wanted(h) {
-			return true
-		}
-		var head task.Head
-		head, err = m.headLocked(h.Task)
-		found = append(found, task.Hooked{Hook: h.copy(), Head: head})
-		return err == nil && len(found) < limit
-	})
-	return found, err
+// FindHooks implements task.HookAdmin.
+func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
+	if err := checkPage(ctx, q.Limit); err != nil {
+		return nil, fmt.Errorf("find hooks: %w", err)
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	o := m.hooks.all
+	if q.Dead {
+		o = m.hooks.dead
+	}
+	return m.hookedLocked(o, q, func(h *hookRow, head *task.Head) bool {
+		return (q.Task == "" || head.ID == q.Task) && (!q.Dead || len(h.dead) > 0)
+	}), nil
 }
 
 // Advance implements task.HookWork.
@@ -114,30 +180,30 @@ func (m *Store) Advance(ctx context.Context, steps []task.HookStep) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range steps {
-		m.hooks.advance(&steps[i])
+		s := &steps[i]
+		h, r := m.hookLocked(s.HookRef)
+		if h == nil {
+			continue
+		}
+		h.Position = max(h.Position, s.Position)
+		h.Settled = h.Settled || s.Settled
+		if s.Lost != nil {
+			h.addDeadLetter(*s.Lost)
+		}
+		m.hooks.update(r)
 	}
 	return nil
 }
 
-// FindHooks implements task.HookAdmin.
-func (m *Store) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
-	if err := checkPage(ctx, q.Limit); err != nil {
-		return nil, fmt.Errorf("find hooks: %w", err)
+func (h *hookRow) addDeadLetter(d task.DeadLetter) {
+	i, found := slices.BinarySearchFunc(h.dead, d.First, func(d task.DeadLetter, first int64) int {
+		return cmp.Compare(d.First, first)
+	})
+	if found {
+		h.dead[i] = d
+		return
 	}
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	o := &m.hooks.all
-	switch {
-	case q.Task != "":
-		o = m.hooks.tasksWithID(q.Task)
-	case q.Dead:
-		o = &m.hooks.dead
-	}
-	found, err := m.hookedLocked(o, q.After, q.Limit, func(h *hookRow) bool { return !q.Dead || len(h.dead) > 0 })
-	if err != nil {
-		return nil, fmt.Errorf("find hooks: %w", err)
-	}
-	return found, nil
+	h.dead = slices.Insert(h.dead, i, d)
 }
 
 // DeadLetters implements task.HookAdmin.
@@ -147,7 +213,7 @@ func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadL
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	h := m.hooks.get(ref)
+	h, _ := m.hookLocked(ref)
 	if h == nil {
 		return nil, nil
 	}
@@ -156,19 +222,21 @@ func (m *Store) DeadLetters(ctx context.Context, ref task.HookRef) ([]task.DeadL
 
 // Revive implements task.HookAdmin.
 func (m *Store) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-	if err := ctx.Err(); err != nil {
-		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	h := m.hooks.get(ref)
-	if h == nil {
-		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, task.ErrNotFound)
+	h, r := m.hookLocked(ref)
+	err := ctx.Err()
+	if err == nil && h == nil {
+		err = task.ErrNotFound
 	}
-	head, err := m.headLocked(ref.Task)
 	if err != nil {
 		return task.Hooked{}, fmt.Errorf("revive hook %s of task %d: %w", ref.ID, ref.Task, err)
 	}
-	m.hooks.revive(h)
-	return task.Hooked{Hook: h.copy(), Head: head}, nil
+	if len(h.dead) > 0 {
+		h.Position = min(h.Position, h.dead[0].First-1)
+		h.Settled = false
+		h.dead = nil
+		m.hooks.update(r)
+	}
+	return task.Hooked{Hook: h.copy(), Head: r.head}, nil
 }

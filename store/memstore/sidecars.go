@@ -8,11 +8,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-type sidecarID struct {
-	kind task.SidecarKind
-	task task.Key
-}
-
 // sidecarList identifies the tasks with a sidecar of a kind; those of one parent, unless it is
 // zero.
 type sidecarList struct {
@@ -20,61 +15,40 @@ type sidecarList struct {
 	parent task.Key
 }
 
-// sidecarTable holds the sidecars of a store. The zero sidecarTable is empty.
-type sidecarTable struct {
-	data  map[sidecarID][]byte
-	lists map[sidecarList]*sortedSet
+// listsOf returns the lists that contain a sidecar.
+func listsOf(kind task.SidecarKind, data []byte) []sidecarList {
+	lists := []sidecarList{{kind: kind}}
+	if parent := kind.Parent(data); parent != 0 {
+		lists = append(lists, sidecarList{kind, parent})
+	}
+	return lists
 }
 
-// put stores the sidecars of a stored change.
-func (t *sidecarTable) put(c *task.Change) {
+// putSidecarsLocked stores the sidecars of a change.
+func (m *Store) putSidecarsLocked(r *record, c *task.Change) {
 	for i, data := range c.Sidecars {
 		if data == nil {
 			continue
 		}
-		if t.data == nil {
-			t.data = make(map[sidecarID][]byte)
-			t.lists = make(map[sidecarList]*sortedSet)
+		kind := task.SidecarKind(i)
+		if r.sidecars[kind] == nil {
+			for _, l := range listsOf(kind, data) {
+				insertInto(m.sidecars, l, r.head.Key)
+			}
 		}
-		id := sidecarID{task.SidecarKind(i), c.Next.Key}
-		if _, replaced := t.data[id]; !replaced {
-			t.index(id, data, (*sortedSet).insert)
-		}
-		t.data[id] = bytes.Clone(data)
+		r.sidecars[kind] = bytes.Clone(data)
 	}
 }
 
-// drop deletes a sidecar, if it exists.
-func (t *sidecarTable) drop(id sidecarID) {
-	if data, exists := t.data[id]; exists {
-		delete(t.data, id)
-		t.index(id, data, (*sortedSet).remove)
+// dropSidecarLocked deletes a sidecar, if it exists.
+func (m *Store) dropSidecarLocked(r *record, kind task.SidecarKind) {
+	if r.sidecars[kind] == nil {
+		return
 	}
-}
-
-// index changes the lists that contain a sidecar.
-func (t *sidecarTable) index(id sidecarID, data []byte, change func(*sortedSet, task.Cursor)) {
-	lists := []sidecarList{{kind: id.kind}}
-	if parent := id.kind.Parent(data); parent != 0 {
-		lists = append(lists, sidecarList{id.kind, parent})
+	for _, l := range listsOf(kind, r.sidecars[kind]) {
+		removeFrom(m.sidecars, l, r.head.Key)
 	}
-	for _, l := range lists {
-		set := t.lists[l]
-		if set == nil {
-			set = new(sortedSet)
-			t.lists[l] = set
-		}
-		if change(set, task.Cursor{Key: id.task}); set.n == 0 {
-			delete(t.lists, l)
-		}
-	}
-}
-
-// forget deletes the sidecars of a task.
-func (t *sidecarTable) forget(key task.Key) {
-	for kind := range task.SidecarKinds {
-		t.drop(sidecarID{kind, key})
-	}
+	r.sidecars[kind] = nil
 }
 
 // Sidecar implements task.Sidecars.
@@ -84,31 +58,30 @@ func (m *Store) Sidecar(ctx context.Context, key task.Key, kind task.SidecarKind
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return bytes.Clone(m.sidecars.data[sidecarID{kind, key}]), nil
+	if r := m.tasks[key]; r != nil {
+		return bytes.Clone(r.sidecars[kind]), nil
+	}
+	return nil, nil
 }
 
 // Sidecars implements task.Sidecars.
-func (m *Store) Sidecars(ctx context.Context, q *task.SidecarQuery) (page []task.Sidecar, err error) {
+func (m *Store) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidecar, error) {
 	if err := checkPage(ctx, q.Limit); err != nil {
 		return nil, fmt.Errorf("sidecars %d: %w", q.Kind, err)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	set := m.sidecars.lists[sidecarList{q.Kind, q.Parent}]
+	set := m.sidecars[sidecarList{q.Kind, q.Parent}]
 	if set == nil {
 		return nil, nil
 	}
-	set.ascend(task.Cursor{Key: q.After}, func(c task.Cursor) bool {
+	var page []task.Sidecar
+	for _, c := range set.after(task.Cursor{Key: q.After}) {
 		if len(page) == q.Limit {
-			return false
+			break
 		}
-		var h task.Head
-		h, err = m.headLocked(c.Key)
-		page = append(page, task.Sidecar{Head: h, Data: bytes.Clone(m.sidecars.data[sidecarID{q.Kind, c.Key}])})
-		return err == nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sidecars %d: %w", q.Kind, err)
+		r := m.tasks[c.Key]
+		page = append(page, task.Sidecar{Head: r.head, Data: bytes.Clone(r.sidecars[q.Kind])})
 	}
 	return page, nil
 }
@@ -120,6 +93,8 @@ func (m *Store) DropSidecar(ctx context.Context, key task.Key, kind task.Sidecar
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sidecars.drop(sidecarID{kind, key})
+	if r := m.tasks[key]; r != nil {
+		m.dropSidecarLocked(r, kind)
+	}
 	return nil
 }
