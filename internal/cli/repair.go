@@ -159,8 +159,8 @@ func (r *repaired) print(w io.Writer) error {
 	if s.Renamed > 0 {
 		fmt.Fprintf(&b, "  names    %d names of owners and agents are lost; they are called lost-N now, and only administrators find their tasks\n", s.Renamed)
 	}
-	if s.LogPages+s.BadLogPages > 0 {
-		fmt.Fprintf(&b, "  log      %d pages saved, %d damaged\n", s.LogPages, s.BadLogPages)
+	if s.Unreadable != "" {
+		fmt.Fprintf(&b, "  store    cannot be read: %s; restore the last backup instead\n", s.Unreadable)
 	}
 	for _, t := range s.Tables {
 		if t.Rows+t.Refused+t.Gaps > 0 {

@@ -44,14 +44,6 @@ func mixed(path string) (*Loss, error) {
 	return nil, nil
 }
 
-// foreignLog reports whether the write-ahead log beside a file belongs to another file, whose pages
-// are not those of this one.
-func foreignLog(path string) bool {
-	first, logged, err := firstInLog(path + "-wal")
-	own, ok := withoutLog(path)
-	return err == nil && logged && ok && own.store != "" && own.store != first.store
-}
-
 // firstInLog returns the first identity in the intact beginning of a write-ahead log.
 func firstInLog(path string) (m mark, ok bool, err error) {
 	f, err := os.Open(path)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -31,9 +33,8 @@ type Salvaged struct {
 	// Source is the file that was read. It is the copy that a running hub has made if the file
 	// itself is gone.
 	Source string
-	// LogPages is the number of pages that came from the write-ahead log, and BadLogPages that
-	// of damaged ones in it.
-	LogPages, BadLogPages int
+	// Unreadable says why no table could be read; otherwise it is empty.
+	Unreadable string
 
 	ends []task.Moment // of the tasks that were cut
 }
@@ -87,126 +88,64 @@ func (r *Salvaged) copySource(private string) error {
 	if info, err := os.Stat(from); err == nil && !info.Mode().IsRegular() {
 		from += ".none" // a pipe would not end
 	}
-	f, err := copyFile(from, private)
+	err := copyFile(from, private)
+	if err == nil {
+		err = restoreSize(private)
+	}
 	if err != nil {
 		return err
 	}
-	if !foreignLog(r.Source) {
-		r.LogPages, r.BadLogPages, err = replay(f, r.Source+"-wal")
+	switch other, err := mixed(r.Source); {
+	case err != nil:
+		return err
+	case other != nil:
+		return nil // the log is that of another or a newer file
 	}
-	if err == nil {
-		err = mendSchema(f)
-	}
-	return errors.Join(err, f.Close())
+	return copyFile(r.Source+"-wal", private+"-wal")
 }
 
-// pageSize is the size of the pages of all files of Parley.
-const pageSize = 4096
-
-// mendSchema makes the list of tables readable. If it is damaged, its pages are replaced by those
-// of a new file, which has the same tables at the same places if the file was made by this
-// version. The number of pages becomes that of the file.
-func mendSchema(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil || info.Size() < 2*pageSize {
-		return err
-	}
-	have, err := wholePages(f, info.Size()/pageSize)
+// restoreSize adds zeros to a file that was cut off, up to the number of pages in its head. SQLite reads
+// nothing of a file that ends before the beginning of one of its tables.
+func restoreSize(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	if err := setPages(f, have); err != nil {
+	defer f.Close()
+	head := make([]byte, 32)
+	n, err := f.ReadAt(head, 0)
+	if n < len(head) {
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
 		return err
 	}
-	if hasSchema(f.Name()) {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	have, want := info.Size(), int64(binary.BigEndian.Uint32(head[28:]))*pageSize
+	if want <= have || want > 16*have { // a damaged number may be huge
 		return nil
 	}
-	donor, err := newFile(f.Name() + ".new")
+	return f.Truncate(want)
+}
+
+// copyFile copies a file to a new one, which only its user may read. A missing file is empty.
+func copyFile(from, to string) error {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	for _, n := range treePages(donor, 1) {
-		if _, err := f.WriteAt(donor[(n-1)*pageSize:n*pageSize], int64(n-1)*pageSize); err != nil {
-			return err
-		}
+	in, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return out.Close()
 	}
-	return setPages(f, have)
-}
-
-// wholePages adds zeros to a file that was cut off, up to the number of pages in its head, and returns
-// the number of its pages. SQLite opens no file of which a table would begin beyond the end.
-func wholePages(f *os.File, have int64) (int64, error) {
-	head := make([]byte, 100)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return 0, err
+	if err == nil {
+		_, err = io.Copy(out, in)
+		err = errors.Join(err, in.Close())
 	}
-	want := int64(binary.BigEndian.Uint32(head[28:]))
-	if want <= have || want > 16*have+1024 { // the number may be damaged, too
-		return have, nil
-	}
-	return want, f.Truncate(want * pageSize)
-}
-
-// setPages sets the number of pages in the head of a file, and forgets its free pages.
-func setPages(f *os.File, pages int64) error {
-	head := make([]byte, 100)
-	if _, err := f.ReadAt(head, 0); err != nil {
-		return err
-	}
-	head[18], head[19] = 1, 1 // without a write-ahead log
-	if int64(binary.BigEndian.Uint32(head[28:])) != pages {
-		clear(head[32:40])
-	}
-	binary.BigEndian.PutUint32(head[28:], uint32(pages))
-	copy(head[92:96], head[24:28])
-	_, err := f.WriteAt(head, 0)
-	return err
-}
-
-// hasSchema reports whether the list of tables of a file can be read.
-func hasSchema(path string) bool {
-	c, err := openConn(connOptions{path: path, readOnly: true, cache: 1 << 20})
-	if err != nil {
-		return false
-	}
-	n, err := c.number("SELECT count(*) FROM sqlite_schema WHERE sql IS NOT NULL")
-	return errors.Join(err, c.close()) == nil && n > 0
-}
-
-// newFile returns the content of a new store, for which it uses path.
-func newFile(path string) ([]byte, error) {
-	db, err := Open(path, Options{})
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Close(); err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(path)
-	return text, errors.Join(err, os.Remove(path), os.Remove(path+MarkSuffix), os.RemoveAll(path+reserveSuffix))
-}
-
-// treePages returns the pages of a table in an intact file, by the number of its root.
-func treePages(text []byte, root int) []int {
-	const interior = 5
-	all, page := []int{root}, text[(root-1)*pageSize:root*pageSize]
-	head := 0
-	if root == 1 {
-		head = 100
-	}
-	if page[head] != interior {
-		return all
-	}
-	cells := int(binary.BigEndian.Uint16(page[head+3:]))
-	children := []int{int(binary.BigEndian.Uint32(page[head+8:]))}
-	for i := range cells {
-		at := binary.BigEndian.Uint16(page[head+12+2*i:])
-		children = append(children, int(binary.BigEndian.Uint32(page[at:])))
-	}
-	for _, child := range children {
-		all = append(all, treePages(text, child)...)
-	}
-	return all
+	return errors.Join(err, out.Close())
 }
 
 // fill copies all tables, and makes them consistent.
@@ -216,8 +155,12 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 		return err
 	}
 	old, err := openConn(connOptions{path: private, cache: 8 << 20})
+	if err == nil {
+		_, err = old.number("SELECT count(*) FROM sqlite_schema")
+	}
 	if err != nil {
-		return nil // nothing can be read, and all tables have zero rows
+		r.Unreadable = err.Error()
+		return nil
 	}
 	_ = old.script("PRAGMA writable_schema = ON")
 	if steps, err := sqlstore.Migrations(schema); err == nil {
@@ -233,12 +176,6 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 		}
 	}
 	_ = old.close() // it was only read
-	for i := range r.Tables {
-		t := &r.Tables[i]
-		if err := db.write(ctx, func(w *writer) error { return t.copyLeaves(private, w.conn) }); err != nil {
-			return fmt.Errorf("copy pages of table %s: %w", t.Name, err)
-		}
-	}
 	if err := db.write(ctx, func(w *writer) error { return r.mendNames(w.conn) }); err != nil {
 		return err
 	}

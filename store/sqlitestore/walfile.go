@@ -1,46 +1,9 @@
 package sqlitestore
 
-import (
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-)
+import "encoding/binary"
 
-// replay writes the committed pages of a write-ahead log into a file, as a checkpoint does. Other
-// than SQLite, it continues behind a damaged page of the log, and needs no whole file. It returns
-// the number of pages, and of those that are damaged.
-func replay(db *os.File, walPath string) (pages, bad int, err error) {
-	text, err := os.ReadFile(walPath)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) < walHeadSize {
-		return 0, 0, nil
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	frames, bad := framesOf(text)
-	last := -1
-	for i, f := range frames {
-		if f.commit > 0 {
-			last = i
-		}
-	}
-	for _, f := range frames[:last+1] {
-		if _, err := db.WriteAt(f.data, int64(f.page-1)*int64(len(f.data))); err != nil {
-			return pages, bad, fmt.Errorf("replay page %d: %w", f.page, err)
-		}
-		pages++
-	}
-	return pages, bad, nil
-}
-
-// frame is a page in a write-ahead log. commit is not zero for the last one of a commit.
-type frame struct {
-	page, commit uint32
-	data         []byte
-}
+// pageSize is the size of the pages of all files of Parley.
+const pageSize = 4096
 
 const frameHead = 24
 
@@ -68,41 +31,11 @@ func newChain(head []byte) (c chain, ok bool) {
 	return c, c.size >= 512 && c.size <= 64<<10
 }
 
-// belongs reports whether a frame is of this log, and not of one that was here before.
-func (c *chain) belongs(text []byte) bool { return string(text[8:16]) == c.salts }
-
-// intact reports whether the sum of a frame is right. The next one may continue with the stored
-// sum behind a damaged frame.
-func (c *chain) intact(text []byte) bool {
-	got := checksum(c.order, checksum(c.order, c.sum, text[:8]), text[frameHead:])
-	c.sum = [2]uint32{binary.BigEndian.Uint32(text[16:]), binary.BigEndian.Uint32(text[20:])}
-	return got == c.sum
-}
-
-func (c *chain) follows(text []byte) bool { return c.belongs(text) && c.intact(text) }
-
-// framesOf returns the intact frames of a log, and the number of damaged ones.
-func framesOf(text []byte) (all []frame, bad int) {
-	c, ok := newChain(text)
-	if !ok {
-		return nil, 0
-	}
-	for rest := text[walHeadSize:]; len(rest) >= frameHead+c.size; rest = rest[frameHead+c.size:] {
-		one := rest[:frameHead+c.size]
-		if !c.belongs(one) {
-			if len(all) == 0 || bad > 0 {
-				bad++
-				continue
-			}
-			break // the rest is of an earlier log
-		}
-		if !c.intact(one) {
-			bad++
-			continue
-		}
-		all = append(all, frame{binary.BigEndian.Uint32(one), binary.BigEndian.Uint32(one[4:]), one[frameHead:]})
-	}
-	return all, bad
+// follows reports whether a frame is the next one of this log, and not damaged.
+func (c *chain) follows(text []byte) bool {
+	c.sum = checksum(c.order, checksum(c.order, c.sum, text[:8]), text[frameHead:])
+	stored := [2]uint32{binary.BigEndian.Uint32(text[16:]), binary.BigEndian.Uint32(text[20:])}
+	return string(text[8:16]) == c.salts && c.sum == stored
 }
 
 // checksum continues SQLite's checksum of a log over b.
@@ -114,22 +47,52 @@ func checksum(order binary.ByteOrder, sum [2]uint32, b []byte) [2]uint32 {
 	return sum
 }
 
-// copyFile copies a file to a new one, which only its user may read. A missing file is empty.
-func copyFile(from, to string) (*os.File, error) {
-	out, err := os.OpenFile(to, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, err
+func isNumber(kind uint64) bool { return kind >= 1 && kind <= 9 && kind != 7 }
+
+// leafOf reports whether a page has rows of a table, with the shape that fits recognizes.
+func leafOf(page []byte, fits func([]uint64) bool) bool {
+	const leaf = 13
+	cells := int(binary.BigEndian.Uint16(page[3:]))
+	if page[0] != leaf || cells == 0 || 8+2*cells > len(page) {
+		return false
 	}
-	in, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return out, nil
+	at := int(binary.BigEndian.Uint16(page[8:]))
+	if at < 8+2*cells || at >= len(page) {
+		return false
 	}
-	if err == nil {
-		_, err = io.Copy(out, in)
-		err = errors.Join(err, in.Close())
+	types, ok := typesOf(page[at:])
+	return ok && fits(types)
+}
+
+// typesOf returns the types of the values of a row.
+func typesOf(cell []byte) (types []uint64, ok bool) {
+	_, n := number(cell) // the length of the row
+	_, m := number(cell[n:])
+	row := cell[n+m:]
+	size, n := number(row)
+	if n == 0 || size < uint64(n) || size > uint64(len(row)) {
+		return nil, false
 	}
-	if err != nil {
-		return nil, errors.Join(err, out.Close())
+	for head := row[n:size]; len(head) > 0; {
+		kind, n := number(head)
+		if n == 0 {
+			return nil, false
+		}
+		types, head = append(types, kind), head[n:]
 	}
-	return out, nil
+	return types, true
+}
+
+// number decodes a number of variable length, and returns its size; zero if it is cut off.
+func number(b []byte) (v uint64, n int) {
+	for n = range min(len(b), 9) {
+		if n == 8 {
+			return v<<8 | uint64(b[n]), 9
+		}
+		v = v<<7 | uint64(b[n]&0x7f)
+		if b[n] < 0x80 {
+			return v, n + 1
+		}
+	}
+	return 0, 0
 }
