@@ -45,14 +45,18 @@ func TestStatusOfBus(t *testing.T) {
 		}
 		return s.Bus
 	}
-	for { // the call publishes the message concurrently
-		if s := status(); len(s.Queues) == 1 && s.Queues[0].Waiting == 1 {
-			break
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("the message does not arrive")
+	await := func(waiting int) {
+		t.Helper()
+		for { // the queue changes after the call and the cancel are answered
+			if s := status(); len(s.Queues) == 1 && s.Queues[0].Waiting == waiting {
+				return
+			}
+			if t.Context().Err() != nil {
+				t.Fatalf("%d messages never wait", waiting)
+			}
 		}
 	}
+	await(1)
 	want := &adminapi.BusStatus{
 		Kind: "test", Connected: true, Since: &since,
 		Queues: []adminapi.QueueStatus{{Agent: "greeter", Queue: "Greeter", Waiting: 1}},
@@ -68,6 +72,7 @@ func TestStatusOfBus(t *testing.T) {
 	if code, answer := h.call("POST /v1/a2a/tasks/"+list.Tasks[0].ID+":cancel", "", "A2A-Version: 1.0"); code != 200 {
 		t.Fatalf("%d %s", code, answer)
 	}
+	await(0)
 	want.Queues[0].Waiting = 0
 	if diff := cmp.Diff(want, status()); diff != "" {
 		t.Errorf("status after the end of the task (-want +got):\n%s", diff)

@@ -94,17 +94,31 @@ func Main(ctx context.Context, args []string, o OS) int {
 		fmt.Fprintln(o.Stderr, "parley:", err)
 		return exitFailed
 	}
-	kctx, err := parse(parser, spelled(args))
-	if wrong := new(wrongUsage); errors.As(err, wrong) {
-		return report(o.Stderr, name(wrong.kctx), usagef("%s", worded(wrong.Error())))
+	helped := false
+	parser.Exit = func(int) { helped = true }
+	kctx, err := parser.Parse(spelled(args))
+	if helped {
+		return exitOK
 	}
-	if kctx == nil {
-		return report(o.Stderr, "parley", err)
+	if wrong := new(kong.ParseError); errors.As(err, &wrong) {
+		return report(o.Stderr, name(wrong.Context), usagef("%s", worded(err.Error())))
 	}
 	if grammar.Quiet {
 		o = o.quieter()
 	}
-	return report(o.Stderr, name(kctx), run(ctx, kctx, &o))
+	var end func()
+	err = kctx.BindToProvider(func() (in interrupts, err error) {
+		in, end = o.catch(ctx)
+		return in, nil
+	})
+	if err == nil {
+		kctx.BindTo(ctx, (*context.Context)(nil))
+		err = kctx.Run(&o)
+	}
+	if end != nil {
+		end()
+	}
+	return report(o.Stderr, name(kctx), err)
 }
 
 // spelled returns args in the spelling of this program: others have "help COMMAND" and "--version".

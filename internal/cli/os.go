@@ -95,12 +95,19 @@ type interrupts struct {
 // interruptible calls f with contexts that signals end. When it returns, signals have their
 // usual effect again.
 func (o *OS) interruptible(ctx context.Context, f func(in interrupts) error) error {
+	in, end := o.catch(ctx)
+	defer end()
+	return f(in)
+}
+
+// catch returns contexts that signals end, until the caller calls end.
+func (o *OS) catch(ctx context.Context) (in interrupts, end func()) {
 	soft, cancelSoft := context.WithCancelCause(ctx)
-	defer cancelSoft(nil)
 	hard, cancelHard := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancelHard(nil)
+	cancel := func() { cancelSoft(nil); cancelHard(nil) }
+	in = interrupts{soft, hard}
 	if o.Signals == nil {
-		return f(interrupts{soft, hard})
+		return in, cancel
 	}
 	signals, stop := o.Signals()
 	done := make(chan struct{})
@@ -115,10 +122,10 @@ func (o *OS) interruptible(ctx context.Context, f func(in interrupts) error) err
 			}
 		}
 	})
-	defer func() {
+	return in, func() {
 		stop()
 		close(done)
 		wg.Wait()
-	}()
-	return f(interrupts{soft, hard})
+		cancel()
+	}
 }
