@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -21,8 +23,7 @@ func (a *admission) answerAtOnce(ch *task.Change) {
 	e, r := a.engine, a.early
 	a.holds = e.goroutinesOf(&r.key).join() // the run may have left the group before it is stored
 	r.ready, r.held = wake.New(), a.holds
-	e.alarms.Start(&r.linger, linger, r.ready.Send) // events that are held have no other use of it
-	defer e.alarms.Stop(&r.linger)
+	defer time.AfterFunc(linger, r.ready.Send).Stop()
 	e.startEarly(r, &ch.Next)
 	select {
 	case <-r.ready:

@@ -214,12 +214,12 @@ func (r *run) enforceDeadline() (done func(), err error) {
 	if !r.engine.work.join() {
 		return func() {}, nil
 	}
-	r.engine.alarms.Start(&r.due, left, func() {
+	due := time.AfterFunc(left, func() {
 		defer r.engine.work.leave()
 		r.failLate(dc.Deadline)
 	})
 	return func() {
-		if r.engine.alarms.Stop(&r.due) {
+		if due.Stop() {
 			r.engine.work.leave()
 		}
 	}, nil

@@ -15,7 +15,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
@@ -126,7 +125,6 @@ type Engine struct {
 	phase      atomic.Int32
 	health     atomic.Pointer[string]
 	reconciler *reconciler
-	alarms     timer.Set
 	recovered  chan struct{}
 
 	agents agentRegistry

@@ -158,7 +158,6 @@ func (e *Engine) drain() error {
 	e.work.close()
 	e.cancel(errStopped)
 	e.work.wait(0)
-	e.alarms.Clear()
 	if left > 0 {
 		return fmt.Errorf("drain: %d executors did not stop", left)
 	}

@@ -7,10 +7,10 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
@@ -563,8 +563,7 @@ func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, er
 		return true, nil
 	}
 	w := &wait{live: l}
-	e.alarms.Start(&w.alarm, e.cfg.MaxWait, w.end)
-	defer e.alarms.Stop(&w.alarm)
+	defer time.AfterFunc(e.cfg.MaxWait, w.end).Stop()
 	for {
 		wake := l.changedLocked()
 		l.mu.Unlock()
@@ -585,9 +584,8 @@ func (e *Engine) await(ctx context.Context, l *live, done func() bool) (bool, er
 
 // wait is a call that waits for a task for a limited time.
 type wait struct {
-	live  *live
-	alarm timer.Alarm
-	over  bool // guarded by the task's lock
+	live *live
+	over bool // guarded by the task's lock
 }
 
 // end notes that the time has passed.

@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -60,7 +59,6 @@ type run struct {
 	ctx     context.Context
 	stop    context.CancelCauseFunc
 	watch   watch
-	due     timer.Alarm // goes off at the deadline of the delegation context
 	spent   spending
 	// output is the number of bytes that the executor has yielded; only its goroutine uses it.
 	output int64
@@ -108,7 +106,7 @@ type run struct {
 	held, left bool
 	// flushing is set while a goroutine other than the executor's flushes the queue.
 	flushing bool
-	linger   timer.Alarm
+	linger   *time.Timer
 	space    chan struct{} // closed when pending shrinks; nil if no goroutine waits
 	flushed  int64         // seq of the last durable event
 	// checkpoints are the checkpoints that are not durable; nil for nearly all agents.
@@ -326,7 +324,7 @@ func (r *run) scheduleLocked(d time.Duration) {
 	if !r.engine.work.join() {
 		return
 	}
-	r.engine.alarms.Start(&r.linger, d, func() {
+	r.linger = time.AfterFunc(d, func() {
 		defer r.engine.work.leave()
 		r.pump()
 	})
@@ -358,7 +356,7 @@ const retryDelay = 500 * time.Millisecond
 func (r *run) settle() {
 	_ = r.awaitStored(r.engine.ctx) // the events may be stored with the message
 	r.mu.Lock()
-	if r.flushing && r.engine.alarms.Stop(&r.linger) {
+	if r.flushing && r.linger != nil && r.linger.Stop() {
 		r.engine.work.leave()
 		r.flushing = false
 	}

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/engine/timer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -16,8 +15,8 @@ type watch struct {
 	began time.Time
 	last  atomic.Int64 // when the run last yielded, in nanoseconds since began
 
-	mu      sync.Mutex // guards the fields below
-	alarm   timer.Alarm
+	mu      sync.Mutex  // guards the fields below
+	timer   *time.Timer // nil before the first one
 	stopped bool
 }
 
@@ -50,7 +49,7 @@ func (w *watch) arm(r *run, d time.Duration, quiet bool) {
 	if w.stopped || !r.engine.work.join() {
 		return
 	}
-	r.engine.alarms.Start(&w.alarm, d, func() {
+	w.timer = time.AfterFunc(d, func() {
 		defer r.engine.work.leave()
 		w.fire(r, quiet)
 	})
@@ -87,7 +86,7 @@ func (w *watch) end(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = true
-	if r.engine.alarms.Stop(&w.alarm) {
+	if w.timer != nil && w.timer.Stop() {
 		r.engine.work.leave()
 	}
 }

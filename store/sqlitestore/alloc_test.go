@@ -10,11 +10,8 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// allocs is the maximum number of objects that an operation may allocate, in the caller and in
-// the writer. It equals the present number. The race detector allocates, too, so these tests
-// are not built with it. A change that reduces the allocations of an operation lowers its
-// number. A change that needs more raises it in the same commit, and the commit message states
-// the benefit.
+// allocs is the number of objects that an operation allocates. The test
+// fails at half as many more. The race detector allocates, too, so it is not built with that.
 var allocs = map[string]float64{
 	"create":       0,
 	"finish":       0,
@@ -51,8 +48,8 @@ func TestAllocations(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 		})
-		if !ok || got > want {
-			t.Errorf("%s allocates %v objects, want at most %v", name, got, want)
+		if !ok || got > 1.5*want { // an alarm for mistakes, not a bar
+			t.Errorf("%s allocates %v objects; it was %v", name, got, want)
 		}
 	}
 	check("create", func() error { return next(&creates) })
