@@ -4,9 +4,9 @@ TOOL = go tool -modfile=internal/tools/go.mod
 
 .PHONY: build check check-all lint test bench fuzz sdk
 
-# build makes the smallest program: static, without symbols and debug information, without
-# the request pages of gRPC, which keep the linker from dropping methods, with functions that begin at
-# multiples of 16 bytes in place of 32, and without copies of short functions in the server of NATS.
+# build makes a small program: static, without symbols and debug information, without
+# the request pages of gRPC, with functions that begin at multiples of 16 bytes in place of 32, and
+# without copies of short functions in the server of NATS.
 build:
 	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -gcflags=github.com/nats-io/nats-server/v2/server=-l -ldflags="-s -w -funcalign=16" -o bin/parley ./cmd/parley
 

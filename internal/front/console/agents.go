@@ -25,7 +25,6 @@ type agentsView struct {
 
 // queueView is the queue of an agent with workers.
 type queueView struct {
-	_             uncompared
 	Agent         string
 	Waiting, Held int
 	Workers       int
@@ -33,7 +32,6 @@ type queueView struct {
 
 // choiceView is the experience by which the broker chooses between agents with the same skill.
 type choiceView struct {
-	_            uncompared
 	Agent, Skill string
 	Samples      int
 	SuccessRate  float64
@@ -148,7 +146,6 @@ func (p *page) review(address string) (*reviewView, error) {
 		return nil, err
 	}
 	var head struct {
-		_                          uncompared
 		Name, Description, Version string
 	}
 	_ = errors.Join(json.Unmarshal(v.Card, &head), json.Unmarshal(v.Card, &v.cardView)) // the hub has written it

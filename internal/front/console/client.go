@@ -30,8 +30,6 @@ type refusal struct {
 func (e *refusal) Error() string { return e.Message }
 
 // refusedBy returns the answer of the hub in an error; nil for other errors.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func refusedBy(err error) (r *refusal) {
 	_ = errors.As(err, &r) // without one it stays nil
 	return r
@@ -39,8 +37,6 @@ func refusedBy(err error) (r *refusal) {
 
 // isMissing reports whether the hub has answered that something does not exist, or that the
 // caller may not see it.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func isMissing(err error) bool {
 	refused := refusedBy(err)
 	return refused != nil && (refused.Code == http.StatusNotFound || refused.Code == http.StatusForbidden)
@@ -71,8 +67,6 @@ var forwarded = []string{"X-Forwarded-Host", "X-Forwarded-Proto"}
 
 // object returns the members of a JSON object: names and values, one after the other. It needs less
 // code in a program than a literal.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func object(pairs ...any) map[string]any {
 	o := make(map[string]any, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -107,12 +101,12 @@ func (p *page) request(ctx context.Context, method, path string, body any) (*htt
 	if name := auth.Proxied(p.r.Header.Values); name != "" {
 		r.Header[name] = p.r.Header.Values(name)
 	}
-	set(r.Header, "A2A-Version", "1.0")
+	r.Header.Set("A2A-Version", "1.0")
 	if body != nil {
-		set(r.Header, "Content-Type", "application/json")
+		r.Header.Set("Content-Type", "application/json")
 	}
 	if p.session.key != "" {
-		set(r.Header, "Authorization", "Bearer "+p.session.key)
+		r.Header.Set("Authorization", "Bearer "+p.session.key)
 	}
 	return r, nil
 }
@@ -154,8 +148,6 @@ func refused(code int, header http.Header, body io.Reader) error {
 }
 
 // failed returns the error of a request that has no readable answer.
-//
-//go:noinline // a part of fmt.Errorf would be in each caller
 func failed(method, path string, err error) error { return fmt.Errorf("%s %s: %w", method, path, err) }
 
 // do sends a request and decodes the answer into v, unless v is nil.
@@ -175,8 +167,6 @@ func (p *page) do(method, path string, body, v any) error {
 }
 
 // get reads an answer of the hub.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
 
 // scoped returns the page with a context of its own. The hub counts the memory of its answers until

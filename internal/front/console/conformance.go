@@ -62,8 +62,6 @@ func (v *checkView) sort() {
 }
 
 // groupOf returns the group of a name, which it adds if there is none.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func groupOf(all *[]*checkGroup, name string) *checkGroup {
 	for _, g := range *all {
 		if g.Name == name {

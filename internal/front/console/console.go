@@ -3,6 +3,7 @@ package console
 import (
 	"crypto/rand"
 	"errors"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/front/console/pages"
 	"github.com/parley-a2a/parley/internal/hosts"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/secret/openid"
@@ -41,7 +41,7 @@ type Handler struct {
 	names *hosts.Names
 	// prefix is the path of PublicURL without a slash at its end; templates are the pages with it.
 	prefix    string
-	templates *pages.Set
+	templates *template.Template
 	mux       *http.ServeMux
 	inside    *inprocess.Transport
 	sessions  sessions
@@ -78,7 +78,7 @@ func (h *Handler) init() {
 	if u, err := url.Parse(h.PublicURL); err == nil {
 		h.prefix = strings.TrimRight(u.EscapedPath(), "/")
 	}
-	h.templates = parse(functionsOf(h.prefix + Root))
+	h.templates = parse(h.prefix + Root)
 	h.inside = &inprocess.Transport{Handler: http.HandlerFunc(h.asOutside)}
 	h.mux = http.NewServeMux()
 	for _, r := range routes {
@@ -136,20 +136,15 @@ var bareRoutes = []struct {
 	{"POST /console/sign-out", (*Handler).signOut},
 	{"GET " + signInPath + "{name}", (*Handler).finishOpenID},
 	{"GET " + signInPath + "{name}/start", (*Handler).startOpenID},
-	{"GET /console/assets/", (*Handler).asset},
+	{"GET /console/assets/{name...}", (*Handler).asset},
 	{"/", (*Handler).missing},
 }
-
-// set sets a header of a request or an answer.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
-func set(h http.Header, name, value string) { h.Set(name, value) }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.init)
 	for _, each := range headers {
-		set(w.Header(), each[0], each[1])
+		w.Header().Set(each[0], each[1])
 	}
 	if r.URL.Path == "/console" {
 		http.Redirect(w, r, h.prefix+Root, http.StatusPermanentRedirect)
@@ -177,8 +172,6 @@ type page struct {
 }
 
 // pageOf returns the page of a request.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (h *Handler) pageOf(w http.ResponseWriter, r *http.Request) *page {
 	return &page{hub: h, w: w, r: r, session: h.sessionOf(w, r)}
 }
@@ -224,8 +217,6 @@ type message struct{ Title, Text string }
 func (p *page) say(code int, title, text string) { p.show(code, "message", message{title, text}) }
 
 // see sends the browser to another page of the console.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (h *Handler) see(w http.ResponseWriter, r *http.Request, to string) {
 	http.Redirect(w, r, h.prefix+to, http.StatusSeeOther)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 const (
@@ -71,7 +71,6 @@ type content struct {
 
 // partView is a part on a page. Exactly one of Text, Data, File and Address describes it.
 type partView struct {
-	_          uncompared
 	Text, Data string
 	File       string // the name of a file whose bytes are in the log
 	Address    string // where the content of a part is; shown as text
@@ -83,7 +82,7 @@ type partView struct {
 	// of its chunks are there.
 	Markdown, Source bool
 	// Tree is Data as a tree; empty for short and for large values.
-	Tree pages.HTML
+	Tree *jsonValue
 	// Version and Index find the part in the log; Cut is set if only the beginning is shown.
 	Version int64
 	Index   int
@@ -124,7 +123,6 @@ type entryView struct {
 
 // mark is a remark between entries.
 type mark struct {
-	_          uncompared
 	Tone, Text string
 	At         *time.Time
 	// ID is the id of the hub's event; empty for other remarks.
@@ -133,7 +131,6 @@ type mark struct {
 
 // reader turns the entries of a log into those of a page.
 type reader struct {
-	_                  uncompared
 	task, owner, agent string
 	before             time.Time
 	room               int
@@ -191,8 +188,6 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 }
 
 // unfinished shows an artifact whose last chunk may still come as written.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (v *entryView) unfinished() {
 	for i := range v.Parts {
 		if p := &v.Parts[i]; p.Markdown && v.Key != "" && !v.LastChunk {
@@ -228,8 +223,6 @@ func pretty(b []byte) string {
 }
 
 // clip returns as much of a text as the page has room for.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (r *reader) clip(s string) string {
 	most := min(maxText, max(r.room, 0))
 	if len(s) > most {
@@ -274,8 +267,8 @@ func (r *reader) part(w *wirePart, version int64, index int) partView {
 // text sets the text of a part.
 func (r *reader) text(v *partView, s string) {
 	if mediaType(v.Media) == "application/json" && r.as == "" {
-		if tree := folded([]byte(s)); tree != "" && len(tree) < r.room {
-			r.room -= len(tree)
+		if tree, size := folded([]byte(s)); tree != nil && size < r.room {
+			r.room -= size
 			v.Data, v.Tree, v.Bytes = "JSON", tree, len(s)
 			return
 		}
@@ -293,8 +286,8 @@ func (r *reader) text(v *partView, s string) {
 // data sets the JSON of a part.
 func (r *reader) data(v *partView, b []byte) {
 	s := pretty(b)
-	if tree := folded(b); tree != "" && len(tree) < r.room && r.as != "text" {
-		r.room -= len(tree)
+	if tree, size := folded(b); tree != nil && size < r.room && r.as != "text" {
+		r.room -= size
 		v.Data, v.Tree, v.Bytes = "JSON", tree, len(s)
 		return
 	}
@@ -303,8 +296,6 @@ func (r *reader) data(v *partView, b []byte) {
 }
 
 // mediaType returns a media type without its parameters; empty for none.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func mediaType(s string) string {
 	kind, _, err := mime.ParseMediaType(s)
 	if err != nil {
@@ -328,8 +319,6 @@ func audioType(media string) string {
 
 // imageType returns the media type of an image that a page may show, or an empty string. SVG is
 // a document with scripts, and none of them.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func imageType(media string) string {
 	switch kind := mediaType(media); kind {
 	case "image/png", "image/jpeg", "image/gif", "image/webp":
@@ -411,7 +400,7 @@ func showItem(p *page) error {
 	if err != nil {
 		return err
 	}
-	set(p.w.Header(), "Content-Type", "text/html; charset=utf-8")
+	p.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = p.w.Write(b) // an error means that the browser has disconnected
 	return nil
 }
@@ -463,7 +452,7 @@ func entry(p *page) error {
 	if err != nil {
 		return err
 	}
-	set(p.w.Header(), "Content-Type", "application/json")
+	p.w.Header().Set("Content-Type", "application/json")
 	_, _ = p.w.Write(b) // an error means that the browser has disconnected
 	return nil
 }
@@ -485,15 +474,15 @@ func part(p *page) error {
 
 // serve answers with the bytes of a part.
 func (p *page) serve(w *wirePart, name string) error {
-	kind, how := firstWord(imageType(w.MediaType), audioType(w.MediaType)), "inline"
+	kind, how := cmp.Or(imageType(w.MediaType), audioType(w.MediaType)), "inline"
 	if kind == "" || p.r.FormValue("save") != "" {
 		kind, how = "application/octet-stream", "attachment"
 	}
 	header := p.w.Header()
 	headers := func() {
-		set(header, "Content-Type", kind)
-		set(header, "Content-Security-Policy", "default-src 'none'; sandbox")
-		set(header, "Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
+		header.Set("Content-Type", kind)
+		header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+		header.Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
 	}
 	b := []byte(w.Data)
 	switch path, _ := w.stored(p.r.FormValue("id")); {
@@ -521,7 +510,7 @@ func (p *page) serveStored(path string, headers func()) error {
 		return err
 	}
 	if of := p.r.Header.Get("Range"); of != "" {
-		set(r.Header, "Range", of)
+		r.Header.Set("Range", of)
 	}
 	resp, err := p.roundTrip(r)
 	if err != nil {
@@ -531,24 +520,12 @@ func (p *page) serveStored(path string, headers func()) error {
 	headers()
 	for _, name := range []string{"Content-Range", "Content-Length", "Accept-Ranges"} {
 		if v := resp.Header.Get(name); v != "" {
-			set(p.w.Header(), name, v)
+			p.w.Header().Set(name, v)
 		}
 	}
 	p.w.WriteHeader(resp.StatusCode)
 	_, _ = io.Copy(p.w, resp.Body) // an error means that the browser has disconnected
 	return nil
-}
-
-// firstWord returns the first text that is not empty.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
-func firstWord(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 func firstOf(all ...json.RawMessage) json.RawMessage {

@@ -17,7 +17,6 @@ type panel struct {
 
 // line is a curve of a chart.
 type line struct {
-	_           uncompared
 	Name, Label string
 	// Now is the last value in words.
 	Now string
@@ -118,8 +117,8 @@ func sampleData(p *page) error {
 	if err := p.get("/api/v1/samples?"+query("after", p.r.FormValue("after")), &c); err != nil {
 		return err
 	}
-	set(p.w.Header(), "Content-Type", "application/json")
-	set(p.w.Header(), "Content-Length", strconv.Itoa(len(c)))
+	p.w.Header().Set("Content-Type", "application/json")
+	p.w.Header().Set("Content-Length", strconv.Itoa(len(c)))
 	_, _ = p.w.Write(c) // an error means that the browser has disconnected
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 )
@@ -39,28 +37,29 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// TestReleased checks that the files of others are those of their release, for browsers with and
-// without compression.
+// TestReleased checks that the files of others are those of their release, and that browsers get no
+// folder and no template.
 func TestReleased(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, false)
+	p := newWorld(t, false).person()
 	for name, want := range map[string]string{
 		"uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
 		"uPlot.min.css":     "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
 		"LICENSE":           "8f989229699b4fe2f1a0432d0e9edc338a8a911e250e2d1b01ecd770a5f5b1bd",
 	} {
-		for _, packed := range []bool{false, true} {
-			// The transport asks for gzip, and decompresses, unless it is switched off.
-			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: !packed}}
-			resp, err := client.Get(w.url + "/console/assets/uplot/" + name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if sum := sha256.Sum256(b); err != nil || hex.EncodeToString(sum[:]) != want || resp.Uncompressed != packed {
-				t.Errorf("%s (compressed: %t) has the hash %x, %v, want that of uPlot 1.6.32: %s", name, resp.Uncompressed, sum, err, want)
-			}
+		a := p.get("/console/assets/uplot/" + name)
+		if sum := sha256.Sum256([]byte(a.body)); hex.EncodeToString(sum[:]) != want {
+			t.Errorf("%s has the hash %x, want that of uPlot 1.6.32: %s", name, sum, want)
+		}
+	}
+	for name, kind := range map[string]string{"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml", "uplot/LICENSE": "text/plain; charset=utf-8"} {
+		if a := p.get("/console/assets/" + name); a.code != 200 || a.header.Get("Content-Type") != kind {
+			t.Errorf("%s = %d, %s", name, a.code, a.header.Get("Content-Type"))
+		}
+	}
+	for _, name := range []string{"", "uplot", "uplot/", "none.css", "..%2ftemplates%2flayout.html", "..%2f..%2f"} {
+		if a := p.get("/console/assets/" + name); a.code != 404 {
+			t.Errorf("%q = %d %.100s", name, a.code, a.body)
 		}
 	}
 }

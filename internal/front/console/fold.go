@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
 const (
@@ -14,6 +12,8 @@ const (
 	// values are shown as text.
 	foldNodes = 1500
 	foldDepth = 24
+	// foldNode is about the length of the elements of a value.
+	foldNode = 60
 	// foldOpen is the depth to which a tree is open, and foldSmall the length of text that needs none.
 	foldOpen  = 2
 	foldSmall = 160
@@ -21,30 +21,29 @@ const (
 
 var errNoTree = errors.New("too large for a tree")
 
-// jsonValue is a value of JSON with its members in their order.
+// jsonValue is a value of JSON with its members in their order, for the template "fold".
 type jsonValue struct {
-	name    string // of a member; empty in arrays
-	text    string // of a value without members
-	kind    json.Delim
-	members []*jsonValue
+	Name    string // of a member; empty in arrays
+	Text    string // of a value without members
+	Kind    string // "object" or "array" for one with members
+	Open    bool
+	Members []*jsonValue
 }
 
-// folded returns JSON as elements that fold, or nothing for a value that is short, too large or no
-// JSON.
-func folded(b []byte) pages.HTML {
+// folded returns JSON as a tree that folds, or nil for a value that is short, too large or no JSON. size
+// is about the length of its elements.
+func folded(b []byte) (v *jsonValue, size int) {
 	if len(b) <= foldSmall || len(b) > maxText {
-		return ""
+		return nil, 0
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	nodes := 0
 	v, err := readValue(d, &nodes, 0)
-	if err != nil || v.kind == 0 || d.More() {
-		return ""
+	if err != nil || len(v.Members) == 0 || d.More() {
+		return nil, 0
 	}
-	var w markdownWriter
-	w.fold(v, 0)
-	return pages.HTML(w.String()) //nolint:gosec // text is escaped by put, and elements are constants
+	return v, len(b) + nodes*foldNode
 }
 
 // readValue reads the next value.
@@ -58,9 +57,12 @@ func readValue(d *json.Decoder, nodes *int, depth int) (*jsonValue, error) {
 	}
 	kind, ok := t.(json.Delim)
 	if !ok {
-		return &jsonValue{text: scalar(t)}, nil
+		return &jsonValue{Text: scalar(t)}, nil
 	}
-	v := &jsonValue{kind: kind}
+	v := &jsonValue{Kind: "array", Open: depth < foldOpen}
+	if kind == '{' {
+		v.Kind = "object"
+	}
 	for d.More() {
 		name := ""
 		if kind == '{' {
@@ -74,12 +76,12 @@ func readValue(d *json.Decoder, nodes *int, depth int) (*jsonValue, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.name = name
-		v.members = append(v.members, m)
+		m.Name = name
+		v.Members = append(v.Members, m)
 	}
-	if len(v.members) == 0 {
-		if v.text = "[]"; kind == '{' {
-			v.text = "{}"
+	if len(v.Members) == 0 {
+		if v.Text = "[]"; kind == '{' {
+			v.Text = "{}"
 		}
 	}
 	_, err = d.Token()
@@ -96,46 +98,4 @@ func scalar(t json.Token) string {
 	default:
 		return fmt.Sprint(t)
 	}
-}
-
-// fold adds a value: its name and its text, or a list of its members that folds.
-func (w *markdownWriter) fold(v *jsonValue, depth int) {
-	if len(v.members) == 0 {
-		w.name(v)
-		w.text("code", v.text)
-		return
-	}
-	if depth < foldOpen {
-		w.open("details open")
-	} else {
-		w.open("details")
-	}
-	w.open("summary")
-	w.name(v)
-	w.put(countOf(v))
-	w.close("summary")
-	w.open("ul")
-	for _, m := range v.members {
-		w.open("li")
-		w.fold(m, depth+1)
-		w.close("li")
-	}
-	w.WriteString("</ul></details>")
-}
-
-// name adds the name of a member.
-func (w *markdownWriter) name(v *jsonValue) {
-	if v.name != "" {
-		w.text("b", v.name)
-		w.WriteByte(' ')
-	}
-}
-
-// countOf describes a value with members.
-func countOf(v *jsonValue) string {
-	kind := "object"
-	if v.kind == '[' {
-		kind = "array"
-	}
-	return fmt.Sprintf("%s of %d", kind, len(v.members))
 }

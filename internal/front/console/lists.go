@@ -23,7 +23,6 @@ var states = []string{
 
 // count is the number of tasks in a state.
 type count struct {
-	_     uncompared
 	State string
 	N     int
 	// To is the query of the list with these tasks.
@@ -155,8 +154,6 @@ func tasks(p *page) error {
 }
 
 // other returns an owner that is not the caller, or an empty text.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) other(owner string) string {
 	if owner == p.caller.Owner {
 		return ""
@@ -179,8 +176,6 @@ func (p *page) taskList(f filter, at string) (list adminjson.TaskList, err error
 }
 
 // agentList reads the agents that the caller sees.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) agentList() (adminjson.AgentList, error) {
 	var list adminjson.AgentList
 	err := p.get("/api/v1/agents", &list)
@@ -363,7 +358,6 @@ type cardView struct {
 	Schemes      map[string]map[string]json.RawMessage `json:"securitySchemes"`
 	Requirements []map[string]json.RawMessage          `json:"securityRequirements"`
 	Interfaces   []struct {
-		_       uncompared
 		URL     string
 		Binding string `json:"protocolBinding"`
 		Version string `json:"protocolVersion"`

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,7 +41,7 @@ func (p *page) open() (*stream, context.Context, context.CancelFunc) {
 	}
 	ctx, cancel := context.WithDeadline(p.r.Context(), limit)
 	s := &stream{sse.NewWriter(p.w, p.r)}
-	set(p.w.Header(), "X-Accel-Buffering", "no")
+	p.w.Header().Set("X-Accel-Buffering", "no")
 	_ = s.Send([]byte("retry: 1000\n\n")) // the next write fails, too
 	return s, ctx, cancel
 }
@@ -79,8 +81,6 @@ func (p *page) over() {
 
 // beating sends comments until the returned stop is called. It cancels if the browser has
 // disconnected, or if the rights of the caller have changed: the browser then asks again.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 	return pulse.Start(keepAlive, func() bool {
 		if s.Send([]byte(": parley\n")) != nil || p.changed() {
@@ -221,7 +221,7 @@ type notice struct {
 // mark returns the notice as a mark of the timeline.
 func (n *notice) mark() mark {
 	m := mark{Tone: "calm", Text: strings.ReplaceAll(n.Type, ".", " "), At: &n.Time, ID: n.id}
-	for _, name := range namesOf(n.Data) {
+	for _, name := range slices.Sorted(maps.Keys(n.Data)) {
 		m.Text += fmt.Sprintf(" · %s %v", name, n.Data[name])
 	}
 	return m

@@ -2,9 +2,12 @@ package console
 
 import (
 	"encoding/json"
-	"slices"
+	"html/template"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 
@@ -16,33 +19,79 @@ func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, in, want string }{
 		{"paragraphs", "a\nb\n\nc", "<p>a\nb</p><p>c</p>"},
-		{"a kept line end", "a  \nb", "<p>a  <br>\nb</p>"},
+		{"a kept line end", "a  \nb", "<p>a<br>\nb</p>"},
 		{"headings", "# A #\n## B\n###### C\n#no", "<h3>A</h3><h4>B</h4><h5>C</h5><p>#no</p>"},
 		{"emphasis", "*a* **b** _c_ __d__ ~~e~~", "<p><em>a</em> <strong>b</strong> <em>c</em> <strong>d</strong> <del>e</del></p>"},
 		{"nested emphasis", "**a *b* c**", "<p><strong>a <em>b</em> c</strong></p>"},
 		{"no emphasis", "a_b_c 2 * 3 * 4 **x", "<p>a_b_c 2 * 3 * 4 **x</p>"},
 		{"code", "`a*b*` ``c`d`` `open", "<p><code>a*b*</code> <code>c`d</code> `open</p>"},
-		{"a block of code", "```go\nx := *p\n\n# no\n```\nafter", "<pre>x := *p\n\n# no</pre><p>after</p>"},
-		{"an open block of code", "~~~\nx", "<pre>x</pre>"},
-		{"a list", "- a\n- b\n  more\n  - c\n\ntext", "<ul><li>a</li><li>b\nmore<ul><li>c</li></ul></li></ul><p>text</p>"},
-		{"a numbered list", "1. a\n\n2. b\n3) c", "<ol><li>a</li><li>b</li><li>c</li></ol>"},
-		{"a list by tabs", "* a\n\t* b", "<ul><li>a<ul><li>b</li></ul></li></ul>"},
-		{"a list with code", "- a\n  ```\n  x\n  ```\n- b", "<ul><li>a<pre>x</pre></li><li>b</li></ul>"},
-		{"a quote", "> a\n> > b\nc", "<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote><p>c</p>"},
-		{"a quote after other spaces", "\v > a\n\u00a0> b", "<blockquote><p>a\nb</p></blockquote>"},
+		{"a block of code", "```go\nx := *p\n\n# no\n```\nafter", "<pre><code>x := *p\n\n# no\n</code></pre><p>after</p>"},
+		{"an open block of code", "~~~\nx", "<pre><code>x\n</code></pre>"},
+		{"a list", "- a\n- b\n  more\n  - c\n\ntext", "<ul><li>a</li><li>b\nmore\n<ul><li>c</li></ul></li></ul><p>text</p>"},
+		{"a numbered list", "1. a\n\n2. b\n\n7) c", `<ol><li><p>a</p></li><li><p>b</p></li></ol><ol start="7"><li>c</li></ol>`},
+		{"a list by tabs", "* a\n\t* b", "<ul><li>a\n<ul><li>b</li></ul></li></ul>"},
+		{"a list with code", "- a\n  ```\n  x\n  ```\n- b", "<ul><li>a\n<pre><code>x\n</code></pre></li><li>b</li></ul>"},
+		{"a quote", "> a\n> > b\nc", "<blockquote><p>a</p><blockquote><p>b\nc</p></blockquote></blockquote>"},
+		{"no quote after other spaces", "\v > a\n\u00a0> b", "<p>⟨U+000B⟩ &gt; a\n\u00a0&gt; b</p>"},
 		{"a rule", "a\n\n---\n* * *", "<p>a</p><hr><hr>"},
-		{"a table", "| a | b |\n|---|:-:|\n| 1 | **2** |\nend", `<div class="scroll"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td><strong>2</strong></td></tr></tbody></table></div><p>end</p>`},
+		{"a table", "| a | b |\n|---|:-:|\n| 1 | **2** |\n\nend", "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td>1</td><td><strong>2</strong></td></tr></tbody></table><p>end</p>"},
 		{"links", "[a *b*](https://x.example \"t\") [https://y.example](https://y.example) <https://z.example>", "<p>a <em>b</em> <code>https://x.example</code> <code>https://y.example</code> <code>https://z.example</code></p>"},
 		{"an image", "![a](https://x.example/a.png)", "<p>a <code>https://x.example/a.png</code></p>"},
 		{"no link", "[a] (b) [c", "<p>[a] (b) [c</p>"},
 		{"escapes", `\*a\* \[b](c)`, "<p>*a* [b](c)</p>"},
-		{"HTML", "<b onclick=x>&amp;</b>", "<p>&lt;b onclick=x&gt;&amp;amp;&lt;/b&gt;</p>"},
+		{"HTML", "<b onclick=x>&amp;</b>", "<p>&lt;b onclick=x&gt;&amp;&lt;/b&gt;</p>"},
+		{"a block of HTML", "<div>\n\n**a** <!-- b -->\n</div>", "<p>&lt;div&gt;</p><p><strong>a</strong> &lt;!-- b --&gt;\n&lt;/div&gt;</p>"},
 		{"an address with a script", "[a](javascript:x)", "<p>a <code>javascript:x</code></p>"},
-		{"unseen characters", "a\u202eb", "<p>a⟨U+202E⟩b</p>"},
+		{"unseen characters", "a\u202eb&#x202e;", "<p>a⟨U+202E⟩b⟨U+202E⟩</p>"},
+		{"a definition", "[a]\n\n[a]: https://x.example", "<p>[a]</p><p>[a]: https://x.example</p>"},
+		{"a bare address", "https://x.example", "<p>https://x.example</p>"},
 		{"nothing", "", ""},
 	} {
-		if got := string(markdown(tc.in)); got != tc.want {
+		got := strings.ReplaceAll(strings.TrimSpace(string(markdown(tc.in))), ">\n<", "><")
+		if got != tc.want {
 			t.Errorf("%s: markdown(%q) =\n%s\nwant\n%s", tc.name, tc.in, got, tc.want)
+		}
+	}
+}
+
+// TestMarkdownLimits checks that lists and quotes, spans in a paragraph, and empty cells of a table are
+// text beyond the limits.
+func TestMarkdownLimits(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		in, element string
+		most        int
+	}{
+		{strings.Repeat("> ", 100) + "x", "<blockquote>", maxDepth},
+		{strings.Repeat("- ", 100) + "x", "<ul>", maxDepth},
+		{strings.Repeat("1. > ", 100) + "x", "<li>", maxDepth},
+		{strings.Repeat("*a* ", 2*maxSpans), "<em>", maxSpans},
+		{strings.Repeat("[a](b) ", 2*maxSpans), "<code>", maxSpans},
+		{strings.Repeat("|a", 100) + "\n" + strings.Repeat("|-", 100) + strings.Repeat("\nx", 100), "<td>", 0},
+	} {
+		out := string(markdown(tc.in))
+		if n := strings.Count(out, tc.element); n > tc.most || tc.most > 0 && n == 0 || len(out) > 8*len(tc.in) {
+			t.Errorf("%.20q has %d times %s, want at most %d", tc.in, n, tc.element, tc.most)
+		}
+	}
+}
+
+// TestMarkdownCost checks that the time of a text does not grow with the square of its length, as that of
+// the library without limits: a hostile text takes up to a thousand times as long as words.
+func TestMarkdownCost(t *testing.T) {
+	t.Parallel()
+	pace := func(unit string) time.Duration {
+		in := strings.Repeat(unit, maxPage/len(unit))
+		begin := time.Now()
+		markdown(in)
+		return time.Since(begin)
+	}
+	words := min(pace("words of a text "), pace("words of a text "), pace("words of a text "))
+	for _, unit := range []string{
+		"[", "<", "`", "*", "_", "**a ", "*a ", "![", "![a](", "[a](", "[a](<b", "> ", "- ", "1. ", "- a\n\n", "|", "|-|\n", "a|b\n-|-\n", "~~a", "`` ` ", "<a:// ", "\\", "#", "*a_b~~", "<!--", "[a]: b\n",
+	} {
+		if got := pace(unit); got > 1000*words && pace(unit) > 1000*words {
+			t.Errorf("%q takes %v, and words take %v", unit, got, words)
 		}
 	}
 }
@@ -62,7 +111,7 @@ func checkContent(t *testing.T, in, out string) {
 			t.Errorf("%q has the element <%s>", in, n.Data)
 		}
 		for _, a := range n.Attr {
-			if !slices.Contains([]string{"class=scroll", "open="}, a.Key+"="+a.Val) {
+			if start, err := strconv.Atoi(a.Val); a.Key+"="+a.Val != "open=" && (n.Data != "ol" || a.Key != "start" || err != nil || start < 0) {
 				t.Errorf("%q: <%s> has %s=%q", in, n.Data, a.Key, a.Val)
 			}
 		}
@@ -91,7 +140,7 @@ func FuzzFolded(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := string(folded(b))
+		out := foldedHTML(t, b)
 		if out == "" && len(b) <= maxText {
 			t.Errorf("%s has no tree", b)
 		}
@@ -99,18 +148,21 @@ func FuzzFolded(f *testing.F) {
 	})
 }
 
-// TestMarkdownCost checks that texts which look for an end that does not come, or comes late, are
-// searched a number of times that does not grow with their length.
-func TestMarkdownCost(t *testing.T) {
-	t.Parallel()
-	for _, unit := range []string{"[", "<", "`", "*", "_", "**a ", "*a ", "![", "[a](", "> ", "- ", "1. ", "|", "|-|\n", "~~a", "`` ` ", "<a:// ", "\\", "#", "*a_b~~"} {
-		in := strings.Repeat(unit, maxPage/len(unit)) + "]>`*_)"
-		w := new(markdownWriter)
-		w.document(in)
-		if w.Len() > 64*len(in) || w.searched > 64*len(in) {
-			t.Errorf("%q makes %d bytes of %d, and %d were searched", unit, w.Len(), len(in), w.searched)
-		}
+// pieces are the templates of a console.
+var pieces = sync.OnceValue(func() *template.Template { return parse(Root) })
+
+// foldedHTML returns the elements of a value, empty if it has no tree.
+func foldedHTML(t *testing.T, in []byte) string {
+	t.Helper()
+	tree, _ := folded(in)
+	if tree == nil {
+		return ""
 	}
+	var b strings.Builder
+	if err := pieces().ExecuteTemplate(&b, "fold", tree); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // TestFolded checks trees of JSON.
@@ -122,15 +174,15 @@ func TestFolded(t *testing.T) {
 		`<li><details open><summary><b>b</b> object of 1</summary><ul><li><details><summary><b>deep</b> object of 2</summary><ul><li><b>n</b> <code>1.50</code></li><li><b>none</b> <code>[]</code></li></ul></details></li></ul></details></li>` +
 		`<li><details open><summary><b>a</b> array of 3</summary><ul><li><code>&#34;` + long + `&#34;</code></li><li><code>null</code></li><li><code>true</code></li></ul></details></li>` +
 		`<li><code>{}</code></li></ul></details>`
-	if got := string(folded([]byte(in))); got != want {
+	if got := foldedHTML(t, []byte(in)); got != want {
 		t.Errorf("folded =\n%s\nwant\n%s", got, want)
 	}
 	for name, s := range map[string]string{
 		"short": `{"a":1}`, "a string": `"` + long + `"`, "two values": `{"a":"` + long + `"} {}`, "open": `{"a":"` + long + `"`,
 		"deep": strings.Repeat("[", 300) + strings.Repeat("]", 300), "wide": "[" + strings.Repeat("1,", foldNodes) + "1]", "long": `["` + strings.Repeat("x", maxText) + `"]`,
 	} {
-		if got := folded([]byte(s)); got != "" {
-			t.Errorf("%s: a tree of %d bytes", name, len(got))
+		if got, _ := folded([]byte(s)); got != nil {
+			t.Errorf("%s: %+v, want no tree", name, got)
 		}
 	}
 }

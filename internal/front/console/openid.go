@@ -31,15 +31,12 @@ const (
 
 // attempt is a sign-in in progress, as the browser keeps it, sealed.
 type attempt struct {
-	_ uncompared
 	openid.Attempt
 	Provider, Next string
 	Until          time.Time
 }
 
 // provider returns the provider of a request; nil if there is none of its name.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (h *Handler) provider(r *http.Request) *openid.Provider {
 	for _, p := range h.Providers {
 		if p.Name == r.PathValue("name") {
@@ -190,7 +187,7 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 // onward shows a page that leads to another one. The request for that one comes from a page of the
 // console, so that it has the cookie of the session. After a redirection from another site it has not.
 func (p *page) onward(next string) {
-	set(p.w.Header(), "Refresh", "0; url="+p.hub.prefix+next)
+	p.w.Header().Set("Refresh", "0; url="+p.hub.prefix+next)
 	p.show(http.StatusOK, "onward", p.hub.prefix+next)
 }
 

@@ -63,7 +63,6 @@ func (p *page) back(err error, show func(*page, int, string) error, to string) e
 
 // letterView is a dead letter of the bus.
 type letterView struct {
-	_                                            uncompared
 	ID, Queue, Reason, Type, Source, Task, Owner string
 	At                                           time.Time
 	Size                                         int
@@ -121,11 +120,9 @@ type auditEntry struct {
 	Seq   uint64
 	At    time.Time
 	Actor struct {
-		_        uncompared
 		ID, From string
 	}
 	Subject struct {
-		_                     uncompared
 		Kind, ID, Agent, Task string
 	}
 	Action, Outcome, Reason string
@@ -189,7 +186,6 @@ type auditAnswer struct {
 	Head    struct{ Seq uint64 }
 }
 
-//go:noinline // it is called often, and a copy of it is longer than a call
 func (p *page) auditPage(query string) (a auditAnswer, err error) {
 	err = p.get("/api/v1/audit?"+query, &a)
 	return a, err

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -24,7 +25,7 @@ func (p *page) past(l *adminjson.TaskLog) (all []mark, last string) {
 	if !p.caller.Admin {
 		return nil, ""
 	}
-	owner := firstWord(p.r.FormValue("owner"), p.caller.Owner)
+	owner := cmp.Or(p.r.FormValue("owner"), p.caller.Owner)
 	ctx, cancel := context.WithTimeout(p.r.Context(), pastTime)
 	defer cancel()
 	path := "/api/v1/events?" + query("since", l.Task.CreatedAt.Add(-pastEarly).UTC().Format(time.RFC3339Nano),

@@ -2,7 +2,9 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,51 +12,40 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/parley-a2a/parley/internal/front/console/pages"
 )
 
-// functionsOf returns the functions of the templates of a console with the address root.
-func functionsOf(root string) pages.Funcs {
-	return append(pages.Funcs{{"root", func() pages.URL { return pages.URL(root) }}}, functions...) //nolint:gosec // configured
-}
-
-// functions are those of the templates of all consoles.
-var functions = pages.Funcs{
-	{"t", clean},
-	{"markdown", markdown},
-	{"clock", clock},
-	{"stamp", stamp},
-	{"machine", machine},
-	{"span", span},
-	{"state", stateWord},
-	{"tone", tone},
-	{"bytes", size},
-	{"short", short},
-	{"hooktone", hookTone},
-	{"hookstate", hookState},
-	{"number", thousands},
-	{"money", money},
-	{"quote", quote},
-	{"queue", queueOf},
-	{"literal", literal},
-	{"to", func(pairs ...any) pages.URL { return pages.URL(query(pairs...)) }},
-	{"query", func(s string) pages.URL { return pages.URL(s) }},                               //nolint:gosec // url.Values has encoded it
-	{"again", func(f filter, pairs ...any) pages.URL { return pages.URL(f.Query(pairs...)) }}, //nolint:gosec // url.Values has encoded it
-	{"today", func() string { return time.Now().UTC().Format(time.DateOnly) }},
-	{"percent", func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }},
-	{"millis", func(n int64) string { return span(time.Duration(n) * time.Millisecond) }},
-	{"seconds", func(n int64) string { return span(time.Duration(n) * time.Second) }},
-	{"between", func(a, b time.Time) string { return span(b.Sub(a)) }},
-	{"security", cardView.Security},
-	{"unix", time.Time.UnixMilli},
-	{"zero", time.Time.IsZero},
-	{"part", func(s scope, v any) scope { return scope{Token: s.Token, Admin: s.Admin, V: v} }},
+// functions are those of the templates.
+var functions = template.FuncMap{
+	"t":         clean,
+	"markdown":  markdown,
+	"clock":     clock,
+	"stamp":     stamp,
+	"machine":   machine,
+	"span":      span,
+	"state":     stateWord,
+	"tone":      tone,
+	"bytes":     size,
+	"short":     short,
+	"hooktone":  hookTone,
+	"hookstate": hookState,
+	"number":    thousands,
+	"money":     money,
+	"quote":     quote,
+	"queue":     queueOf,
+	"literal":   literal,
+	"to":        func(pairs ...any) template.URL { return template.URL(query(pairs...)) },             //nolint:gosec // url.Values has encoded it
+	"query":     func(s string) template.URL { return template.URL(s) },                               //nolint:gosec // url.Values has encoded it
+	"again":     func(f filter, pairs ...any) template.URL { return template.URL(f.Query(pairs...)) }, //nolint:gosec // url.Values has encoded it
+	"today":     func() string { return time.Now().UTC().Format(time.DateOnly) },
+	"percent":   func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) },
+	"millis":    func(n int64) string { return span(time.Duration(n) * time.Millisecond) },
+	"seconds":   func(n int64) string { return span(time.Duration(n) * time.Second) },
+	"between":   func(a, b time.Time) string { return span(b.Sub(a)) },
+	"part":      func(s scope, v any) scope { return scope{Token: s.Token, Admin: s.Admin, V: v} },
 }
 
 // layout is the content of every page around its own.
 type layout struct {
-	_                   uncompared
 	Title, Version      string
 	Token               string
 	Caller              string
@@ -63,26 +54,26 @@ type layout struct {
 	// Waiting is the number of items of the inbox; empty for none.
 	Waiting string
 	// Body is the rendered content.
-	Body pages.HTML
+	Body template.HTML
 }
 
 // titles are the names of pages in the browser.
-var titles = words{
-	{"overview", "Overview"},
-	{"tasks", "Tasks"},
-	{"task", "Task"},
-	{"entry-page", "Entry"},
-	{"webhooks", "Webhooks"},
-	{"dead", "Dead letters"},
-	{"audit", "Audit"},
-	{"conformance", "Conformance"},
-	{"try", "Try it"},
-	{"agents", "Agents"},
-	{"inbox", "Inbox"},
-	{"signin", "Sign in"},
-	{"onward", "One moment"},
-	{"signedout", "Signed out"},
-	{"message", "Parley"},
+var titles = map[string]string{
+	"overview":    "Overview",
+	"tasks":       "Tasks",
+	"task":        "Task",
+	"entry-page":  "Entry",
+	"webhooks":    "Webhooks",
+	"dead":        "Dead letters",
+	"audit":       "Audit",
+	"conformance": "Conformance",
+	"try":         "Try it",
+	"agents":      "Agents",
+	"inbox":       "Inbox",
+	"signin":      "Sign in",
+	"onward":      "One moment",
+	"signedout":   "Signed out",
+	"message":     "Parley",
 }
 
 // show answers with a page.
@@ -94,20 +85,20 @@ func (p *page) show(code int, name string, v any) {
 		return
 	}
 	l := layout{
-		Title: titles.of(name), Version: p.hub.Version, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
-		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: pages.HTML(body), //nolint:gosec // rendered by a template
+		Title: titles[name], Version: p.hub.Version, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
+		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: template.HTML(body), //nolint:gosec // rendered by a template
 	}
 	if p.caller.Name != "" {
 		l.Caller = p.caller.Name
 	}
 	var b bytes.Buffer
-	if err := p.hub.templates.Execute(&b, "layout", l); err != nil {
+	if err := p.hub.templates.ExecuteTemplate(&b, "layout", l); err != nil {
 		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
 		return
 	}
 	header := p.w.Header()
-	set(header, "Content-Type", "text/html; charset=utf-8")
-	set(header, "Content-Length", strconv.Itoa(b.Len()))
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(b.Len()))
 	p.w.WriteHeader(code)
 	_, _ = p.w.Write(b.Bytes()) // an error means that the browser has disconnected
 }
@@ -118,12 +109,8 @@ func (h *Handler) log(text string, args ...any) {
 	}
 }
 
-// uncompared is the first field of types whose values are never compared: it saves the code for that.
-type uncompared [0]func()
-
 // scope is what every piece of a page knows beside its own content.
 type scope struct {
-	_     uncompared
 	Token string
 	Admin bool
 	V     any
@@ -132,7 +119,7 @@ type scope struct {
 // piece renders a part of a page.
 func (p *page) piece(name string, v any) ([]byte, error) {
 	var b bytes.Buffer
-	err := p.hub.templates.Execute(&b, name, scope{Token: p.hub.token(p.session), Admin: p.caller.Admin, V: v})
+	err := p.hub.templates.ExecuteTemplate(&b, name, scope{Token: p.hub.token(p.session), Admin: p.caller.Admin, V: v})
 	return b.Bytes(), err
 }
 
@@ -155,8 +142,6 @@ func clean(v any) string {
 }
 
 // unseen reports whether a page must not show a character itself.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func unseen(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -208,25 +193,25 @@ func stateWord(v any) string {
 
 // tone returns the class of a state, which is one of a fixed list.
 func tone(v any) string {
-	return firstWord(tones.of(strings.ToUpper(strings.TrimPrefix(fmt.Sprint(v), "TASK_STATE_"))), "calm")
+	return cmp.Or(tones[strings.ToUpper(strings.TrimPrefix(fmt.Sprint(v), "TASK_STATE_"))], "calm")
 }
 
-var tones = words{
-	{"COMPLETED", "good"},
-	{"UP", "good"},
-	{"ANSWERED", "good"},
-	{"APPROVED", "good"},
-	{"READY", "good"},
-	{"FAILED", "bad"},
-	{"REJECTED", "bad"},
-	{"DOWN", "bad"},
-	{"REFUSED", "bad"},
-	{"INPUT_REQUIRED", "ask"},
-	{"AUTH_REQUIRED", "ask"},
-	{"OPEN", "ask"},
-	{"PAUSED", "ask"},
-	{"SUBMITTED", "busy"},
-	{"WORKING", "busy"},
+var tones = map[string]string{
+	"COMPLETED":      "good",
+	"UP":             "good",
+	"ANSWERED":       "good",
+	"APPROVED":       "good",
+	"READY":          "good",
+	"FAILED":         "bad",
+	"REJECTED":       "bad",
+	"DOWN":           "bad",
+	"REFUSED":        "bad",
+	"INPUT_REQUIRED": "ask",
+	"AUTH_REQUIRED":  "ask",
+	"OPEN":           "ask",
+	"PAUSED":         "ask",
+	"SUBMITTED":      "busy",
+	"WORKING":        "busy",
 }
 
 // size returns a number of bytes in words.
@@ -279,10 +264,10 @@ func money(usd float64) string {
 
 // hookWords and hookTones are the words and the colours for the states of webhooks.
 var (
-	hookWords = words{{"current", "up to date"}, {"telling", "delivering"}, {"waiting", "waiting"}, {"retrying", "retrying"}, {"settled", "settled"}}
-	hookTones = words{{"current", "good"}, {"telling", "busy"}, {"waiting", "busy"}, {"retrying", "ask"}, {"settled", "calm"}}
+	hookWords = map[string]string{"current": "up to date", "telling": "delivering", "waiting": "waiting", "retrying": "retrying", "settled": "settled"}
+	hookTones = map[string]string{"current": "good", "telling": "busy", "waiting": "busy", "retrying": "ask", "settled": "calm"}
 )
 
-func hookState(s string) string { return firstWord(hookWords.of(s), clean(s)) }
+func hookState(s string) string { return cmp.Or(hookWords[s], clean(s)) }
 
-func hookTone(s string) string { return firstWord(hookTones.of(s), "calm") }
+func hookTone(s string) string { return cmp.Or(hookTones[s], "calm") }

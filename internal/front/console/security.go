@@ -1,8 +1,9 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -31,12 +32,12 @@ type flowFields struct {
 }
 
 // schemeKinds are the members of a scheme by its kind, and their words.
-var schemeKinds = words{
-	{"apiKeySecurityScheme", "key"},
-	{"httpAuthSecurityScheme", "HTTP"},
-	{"mtlsSecurityScheme", "client certificate"},
-	{"oauth2SecurityScheme", "OAuth 2"},
-	{"openIdConnectSecurityScheme", "OpenID Connect"},
+var schemeKinds = map[string]string{
+	"apiKeySecurityScheme":        "key",
+	"httpAuthSecurityScheme":      "HTTP",
+	"mtlsSecurityScheme":          "client certificate",
+	"oauth2SecurityScheme":        "OAuth 2",
+	"openIdConnectSecurityScheme": "OpenID Connect",
 }
 
 // Security returns the schemes of a card and which of them a caller needs; nil without any.
@@ -45,10 +46,10 @@ func (c cardView) Security() *securityView {
 		return nil
 	}
 	v := &securityView{Needs: needs(c.Requirements)}
-	for _, name := range namesOf(c.Schemes) {
+	for _, name := range slices.Sorted(maps.Keys(c.Schemes)) {
 		s := schemeView{Name: name, Kind: "of an unknown kind"}
-		for _, member := range namesOf(c.Schemes[name]) {
-			if kind := schemeKinds.of(member); kind != "" {
+		for _, member := range slices.Sorted(maps.Keys(c.Schemes[name])) {
+			if kind := schemeKinds[member]; kind != "" {
 				var f schemeFields
 				_ = json.Unmarshal(c.Schemes[name][member], &f) // fields of another form are omitted
 				s.Kind, s.Detail = strings.TrimSpace(kind+" "+f.Scheme), f.detail()
@@ -72,12 +73,12 @@ func (f *schemeFields) detail() string {
 	}
 	add(f.BearerFormat)
 	add(f.OpenIDConnectURL)
-	for _, name := range namesOf(f.Flows) {
+	for _, name := range slices.Sorted(maps.Keys(f.Flows)) {
 		var flow flowFields
 		_ = json.Unmarshal(f.Flows[name], &flow) // fields of another form are omitted
-		add(name, firstWord(flow.AuthorizationURL, flow.DeviceAuthorizationURL, flow.TokenURL))
+		add(name, cmp.Or(flow.AuthorizationURL, flow.DeviceAuthorizationURL, flow.TokenURL))
 		if len(flow.Scopes) > 0 {
-			add("scopes", strings.Join(namesOf(flow.Scopes), ", "))
+			add("scopes", strings.Join(slices.Sorted(maps.Keys(flow.Scopes)), ", "))
 		}
 	}
 	add(f.Description)
@@ -95,20 +96,10 @@ func needs(requirements []map[string]json.RawMessage) string {
 		if len(of) == 0 {
 			return "A caller may do without."
 		}
-		choices = append(choices, strings.Join(namesOf(of), " and "))
+		choices = append(choices, strings.Join(slices.Sorted(maps.Keys(of)), " and "))
 	}
 	if len(choices) == 0 {
 		return "A caller may do without."
 	}
 	return "A caller needs " + strings.Join(choices, ", or ") + "."
-}
-
-// namesOf returns the keys of a map, which are texts, in their order. One function for all maps needs
-// less code in a program than one for each type.
-func namesOf(m any) (names []string) {
-	for _, key := range reflect.ValueOf(m).MapKeys() {
-		names = append(names, key.String())
-	}
-	slices.Sort(names)
-	return names
 }

@@ -29,7 +29,6 @@ const (
 
 // session is the state of a browser.
 type session struct {
-	_ uncompared
 	// cookie is the value of its cookie.
 	cookie string
 	credential
@@ -39,7 +38,6 @@ type session struct {
 
 // credential is the proof of a person's identity for the hub.
 type credential struct {
-	_ uncompared
 	// key is a key or a token; empty for a browser that has not signed in.
 	key string
 	// openID is set if key is the ID token of provider.
@@ -60,8 +58,6 @@ type sessions struct {
 }
 
 // digest returns the digest of a cookie.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func digest(cookie string) string {
 	sum := sha256.Sum256([]byte(cookie))
 	return string(sum[:])
@@ -94,13 +90,9 @@ func (s *sessions) add(cookie string, c *credential) {
 }
 
 // before reports whether a is earlier than b.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func before(a, b time.Time) bool { return a.Before(b) }
 
 // earlier returns the earlier time.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func earlier(a, b time.Time) time.Time {
 	if before(a, b) {
 		return a

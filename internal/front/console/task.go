@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -75,7 +76,6 @@ type hookView struct {
 
 // deadView is a range of versions that a webhook has not accepted.
 type deadView struct {
-	_           uncompared
 	First, Last int64
 	At          *time.Time
 	Attempts    int
@@ -84,7 +84,6 @@ type deadView struct {
 
 // treeView is a task in the tree of delegations.
 type treeView struct {
-	_         uncompared
 	TaskID    string
 	Depth     int
 	Agent     string
@@ -125,8 +124,6 @@ type treeSum struct {
 }
 
 // segment escapes an id for a path.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func segment(id string) string { return url.PathEscape(id) }
 
 // ended reports whether a state is final.
@@ -190,7 +187,7 @@ func (p *page) showTask(code int, trouble string) error {
 
 // readerOf returns the reader of a log for the page.
 func (p *page) readerOf(l *adminjson.TaskLog) *reader {
-	r := &reader{task: p.r.FormValue("id"), owner: p.r.FormValue("owner"), agent: firstWord(l.Worker, l.Task.Agent), room: maxPage}
+	r := &reader{task: p.r.FormValue("id"), owner: p.r.FormValue("owner"), agent: cmp.Or(l.Worker, l.Task.Agent), room: maxPage}
 	if as := p.r.FormValue("as"); as == "text" || as == "markdown" {
 		r.as = as
 	}
@@ -352,8 +349,6 @@ func annotate(entries []entryView, hooks []hookView) {
 }
 
 // remark adds a mark to the entry of a version.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func remark(entries []entryView, version int64, m mark) {
 	i := 0
 	for i < len(entries)-1 && entries[i].Last < version {
@@ -364,7 +359,6 @@ func remark(entries []entryView, version int64, m mark) {
 
 // copyView has the values in the commands and programs that send the first message of a task again.
 type copyView struct {
-	_ uncompared
 	// Base is the address of the hub, and Address that at which the agent receives messages.
 	Base, Address string
 	// Message is the body of the request, and Text the message if it is one text.
@@ -447,8 +441,6 @@ func (p *page) done(err error) error {
 }
 
 // taskURL returns the address of the page of a task.
-//
-//go:noinline // it is called often, and a copy of it is longer than a call
 func taskURL(id, owner string) string { return Root + "task?" + query("id", id, "owner", owner) }
 
 // number parses a version; a wrong one is the beginning.

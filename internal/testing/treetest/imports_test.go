@@ -250,6 +250,8 @@ var edgeOnly = map[string][]string{
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
+	"github.com/yuin/goldmark":                  {"internal/front/console"},
+	"github.com/microcosm-cc/bluemonday":        {"internal/front/console"},
 	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/file/watch"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/...", "internal/testing/suite/workertest"},

@@ -21,7 +21,6 @@ const (
 	maxParamShare  = 0.01
 	maxMethods     = 3
 	minSmallShare  = 0.85
-	minTestPerCode = 0.7
 )
 
 // sample returns n lines of a function body.
@@ -194,21 +193,4 @@ func largeInterfaces(code []*source) []string {
 		return nil
 	}
 	return large
-}
-
-func TestShareOfTests(t *testing.T) {
-	t.Parallel()
-	code, tests := 0, 0
-	for _, s := range load(t).sources {
-		if s.test || imports(s, "testing") { // a suite for other packages counts as a test
-			tests += s.lines
-		} else {
-			code += s.lines
-		}
-	}
-	ratio := float64(tests) / float64(code)
-	t.Logf("%d lines of code, %d lines of tests: %.2f", code, tests, ratio)
-	if ratio < minTestPerCode {
-		t.Errorf("%.2f lines of tests per line of code, want at least %.1f; write the missing tests", ratio, minTestPerCode)
-	}
 }
