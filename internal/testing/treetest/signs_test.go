@@ -10,17 +10,17 @@ import (
 
 // Limits of the code's measurements, without tests unless stated otherwise.
 const (
-	maxFile        = 600
-	maxTestFile    = 1200
-	maxMedian      = 11
-	maxNinetieth   = 40
-	longFunction   = 60
-	maxFunction    = 120
-	maxLongShare   = 0.03
-	maxParams      = 4
-	maxParamShare  = 0.01
-	maxMethods     = 3
-	minSmallShare  = 0.85
+	maxFile       = 600
+	maxTestFile   = 1200
+	maxMedian     = 11
+	maxNinetieth  = 40
+	longFunction  = 60
+	maxFunction   = 120
+	maxLongShare  = 0.03
+	maxParams     = 4
+	maxParamShare = 0.01
+	maxMethods    = 3
+	minSmallShare = 0.85
 )
 
 // sample returns n lines of a function body.
