@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
-	"github.com/parley-a2a/parley/internal/file/packed"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/task"
@@ -468,17 +467,11 @@ type Telemetry struct {
 	RockBotNames bool `yaml:"rockbot_names"`
 }
 
-// compressed is schema/parley.schema.json. A test writes it after a change of that:
-//
-//	go test ./internal/config -run TestSchemaIsPacked -update
-//
-//go:embed schema/parley.schema.json.gz
-var compressed []byte
-
-var schema = packed.File(compressed)
+//go:embed schema/parley.schema.json
+var schema []byte
 
 // Schema returns the JSON Schema (draft 2020-12) of the file.
-func Schema() []byte { return slices.Clone(schema()) }
+func Schema() []byte { return slices.Clone(schema) }
 
 // Find returns the path of the configuration file: the one in flag, which must exist, or else
 // the first parley.yaml in the current folder, in its folder workspace, and in the data folder.

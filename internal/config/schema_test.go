@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"reflect"
 	"slices"
@@ -14,20 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/parley-a2a/parley/internal/file/packed/packedtest"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
-
-var update = flag.Bool("update", false, "compress the schema anew")
-
-func TestSchemaIsPacked(t *testing.T) {
-	t.Parallel()
-	want, err := os.ReadFile("schema/parley.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	packedtest.Same(t, "schema/parley.schema.json.gz", want, *update)
-}
 
 // compiled returns the published schema.
 func compiled(t *testing.T) *jsonschema.Schema {
