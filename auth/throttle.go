@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
@@ -84,7 +83,10 @@ func (t *throttle) peerLocked(addr netip.Prefix) *peer {
 		delete(t.peers, t.order.Remove(last).(*peer).addr)
 	}
 	p := &peer{addr: addr}
-	lazy.Put(&t.peers, addr, t.order.PushFront(p))
+	if t.peers == nil {
+		t.peers = make(map[netip.Prefix]*list.Element)
+	}
+	t.peers[addr] = t.order.PushFront(p)
 	return p
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -295,7 +294,10 @@ func (b *Inbox) addWaiter(id ID) (again <-chan struct{}, leave func()) {
 	w := b.waiters[id]
 	if w == nil {
 		w = &waiter{again: make(chan struct{})}
-		lazy.Put(&b.waiters, id, w)
+		if b.waiters == nil {
+			b.waiters = make(map[ID]*waiter)
+		}
+		b.waiters[id] = w
 	}
 	if b.closed {
 		close(w.again)

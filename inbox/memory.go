@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // Memory is a Store that keeps its items in memory. The zero Memory is empty and ready to use.
@@ -37,7 +35,10 @@ func (m *Memory) PutItem(ctx context.Context, it *Item) (Item, bool, error) {
 	}
 	c := *it
 	c.Created, c.Expires = millis(c.Created), millis(c.Expires)
-	lazy.Put(&m.byID, c.ID, &c)
+	if m.byID == nil {
+		m.byID = make(map[ID]*Item)
+	}
+	m.byID[c.ID] = &c
 	m.items = append(m.items, &c)
 	return c, true, nil
 }

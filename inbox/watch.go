@@ -6,7 +6,6 @@ import (
 	"iter"
 	"sync"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -60,7 +59,10 @@ func (b *Inbox) watch() *watcher {
 	if b.closed {
 		w.end(ErrClosed)
 	}
-	lazy.Put(&b.watchers, w, struct{}{})
+	if b.watchers == nil {
+		b.watchers = make(map[*watcher]struct{})
+	}
+	b.watchers[w] = struct{}{}
 	return w
 }
 

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // MCPBlock is a content block of MCP. Type decides which of the other fields are set.
@@ -173,4 +171,9 @@ func (b *MCPBlock) keep(name, value string) {
 	}
 }
 
-func (b *MCPBlock) meta(name string, value any) { lazy.Put(&b.Meta, name, value) }
+func (b *MCPBlock) meta(name string, value any) {
+	if b.Meta == nil {
+		b.Meta = make(map[string]any)
+	}
+	b.Meta[name] = value
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -101,7 +100,14 @@ func (a *Agent) acquire(ctx context.Context, at sessionKey) (*session, error) {
 		a.mu.Unlock()
 		return nil, ErrClosed
 	}
-	k := lazy.Get(&a.sessions, at, func() *session { return &session{slot: make(chan struct{}, 1)} })
+	if a.sessions == nil {
+		a.sessions = make(map[sessionKey]*session)
+	}
+	k := a.sessions[at]
+	if k == nil {
+		k = &session{slot: make(chan struct{}, 1)}
+		a.sessions[at] = k
+	}
 	k.users++
 	a.busy.Add(1)
 	a.stopLocked(k)

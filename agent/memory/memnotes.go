@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -35,7 +34,10 @@ func (m *MemNotes) Put(ctx context.Context, n *Note, room Quota) (int, error) {
 	notes := m.owners[n.Owner]
 	if notes == nil {
 		notes = make(map[string]*Note)
-		lazy.Put(&m.owners, n.Owner, notes)
+		if m.owners == nil {
+			m.owners = make(map[task.Owner]map[string]*Note)
+		}
+		m.owners[n.Owner] = notes
 	}
 	mine := n.clone()
 	was := notes[n.Key]

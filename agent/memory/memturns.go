@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // MemTurns is an in-memory TurnStore. The zero MemTurns is ready to use. It is safe for
@@ -48,7 +46,10 @@ func (m *MemTurns) Add(ctx context.Context, s Session, turns []Turn, keep int) e
 	if len(have) == 0 {
 		return nil
 	}
-	lazy.Put(&m.sessions, s, have)
+	if m.sessions == nil {
+		m.sessions = make(map[Session][]Turn)
+	}
+	m.sessions[s] = have
 	return nil
 }
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -58,7 +58,7 @@ func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool)
 		}
 		all = append(all, turns...)
 	}
-	order.SortStable(all, byTime)
+	slices.SortStableFunc(all, byTime)
 	return all, nil
 }
 
@@ -68,7 +68,7 @@ func delegated(ctx context.Context, log Log, h *task.Head) (bool, error) {
 	return lineage != nil, err
 }
 
-func byTime(a, b *Turn) int { return a.At.Compare(b.At) }
+func byTime(a, b Turn) int { return a.At.Compare(b.At) }
 
 // TurnID returns the ID of the turn for a version of a task.
 func TurnID(id a2a.TaskID, version int64) string {

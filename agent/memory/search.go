@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/bm25"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -110,7 +109,7 @@ func hasTags(n *Note, tags []string) bool {
 }
 
 func newest(notes []Note, limit int) []Hit {
-	order.SortStable(notes, func(a, b *Note) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+	slices.SortStableFunc(notes, func(a, b Note) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	hits := make([]Hit, 0, min(len(notes), limit))
 	for i := range notes[:min(len(notes), limit)] {
 		hits = append(hits, Hit{Entry: entryOf(&notes[i])})

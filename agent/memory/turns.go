@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -79,7 +78,7 @@ func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string
 		return found, err
 	}
 	// Notices are stored before the turns of their task.
-	order.SortStable(found, byTime)
+	slices.SortStableFunc(found, byTime)
 	more, err := t.rebuild(ctx, owner, contextID, found)
 	if err != nil || len(more) == 0 {
 		return found, err
@@ -88,7 +87,7 @@ func (t *Turns) Continue(ctx context.Context, owner task.Owner, contextID string
 		return nil, err
 	}
 	found, err = t.Get(ctx, s)
-	order.SortStable(found, byTime)
+	slices.SortStableFunc(found, byTime)
 	return found, err
 }
 

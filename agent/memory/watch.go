@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -41,7 +40,10 @@ type watcher struct {
 func (s *subscribers) add(w *watcher) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lazy.Put(&s.watchers, w, struct{}{})
+	if s.watchers == nil {
+		s.watchers = make(map[*watcher]struct{})
+	}
+	s.watchers[w] = struct{}{}
 }
 
 func (s *subscribers) remove(w *watcher) {
@@ -68,7 +70,10 @@ func (w *watcher) put(key string) {
 	case len(w.keys) == MaxList:
 		w.keys, w.all = nil, true
 	default:
-		lazy.Put(&w.keys, key, struct{}{})
+		if w.keys == nil {
+			w.keys = make(map[string]struct{})
+		}
+		w.keys[key] = struct{}{}
 	}
 	w.wake.Send()
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -78,7 +77,10 @@ func (d *Dispatcher) adopt(hub string, signer Signer) (*Dispatcher, func()) {
 			Bus: d.Bus, ID: hub, Tasks: d.Tasks, Signer: signer, Lease: d.Lease, MaxWait: d.MaxWait, Reconcile: d.Reconcile,
 			Prefetch: d.Prefetch, Large: d.Large, Runs: d.Runs, Peers: d.Peers, Lost: d.Lost, Claimed: d.Claimed, Logger: d.Logger, acts: true,
 		}}
-		lazy.Put(&x.all, hub, a)
+		if x.all == nil {
+			x.all = make(map[string]*adopted)
+		}
+		x.all[hub] = a
 		x.startLocked(a)
 		d.log().Info("this hub acts for another one, whose workers report to it", "hub", hub)
 	}

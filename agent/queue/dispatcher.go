@@ -14,7 +14,6 @@ import (
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/internal/batch"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -224,7 +223,10 @@ func (d *Dispatcher) durable() bool {
 func (d *Dispatcher) register(r *run) (roused bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	lazy.Put(&d.runs, r.key, r)
+	if d.runs == nil {
+		d.runs = make(map[taskKey]*run)
+	}
+	d.runs[r.key] = r
 	at, rested := d.resting[r.key]
 	if rested {
 		r.repeats, r.since = at.repeats, at.waiting
@@ -292,7 +294,10 @@ func (d *Dispatcher) keep(k taskKey, item any) bool {
 	if d.count >= d.prefetch()/2 || len(d.parked[k]) >= maxParked {
 		return false // the rest is for tasks that have a run, and for other tasks
 	}
-	lazy.Put(&d.parked, k, append(d.parked[k], item))
+	if d.parked == nil {
+		d.parked = make(map[taskKey][]any)
+	}
+	d.parked[k] = append(d.parked[k], item)
 	d.count++
 	return true
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -36,7 +35,10 @@ type knownWorker struct {
 
 // note adds the number of tasks of an agent whose work is in the queue.
 func (s *slots) note(name task.Agent, n int) {
-	if lazy.Put(&s.queued, name, s.queued[name]+n); s.queued[name] == 0 {
+	if s.queued == nil {
+		s.queued = make(map[task.Agent]int)
+	}
+	if s.queued[name] += n; s.queued[name] == 0 {
 		delete(s.queued, name)
 	}
 }
@@ -67,7 +69,10 @@ func (s *slots) of(name task.Agent, c *claim) *knownWorker {
 			all = all[1:]
 		}
 		i = len(all)
-		lazy.Put(&s.workers, name, append(all, &knownWorker{id: c.Worker}))
+		if s.workers == nil {
+			s.workers = make(map[task.Agent][]*knownWorker)
+		}
+		s.workers[name] = append(all, &knownWorker{id: c.Worker})
 	}
 	w := s.workers[name][i]
 	w.slots = c.Slots

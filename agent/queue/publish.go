@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/bus"
 	"github.com/parley-a2a/parley/bus/protocol"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
@@ -267,7 +266,10 @@ func traceOf(ctx context.Context) map[string]string {
 	stored := trace.Store(ctx, nil)
 	for _, name := range [...]string{"traceparent", "tracestate"} {
 		if len(stored[name]) > 0 {
-			lazy.Put(&flat, name, strings.Join(stored[name], ","))
+			if flat == nil {
+				flat = make(map[string]string)
+			}
+			flat[name] = strings.Join(stored[name], ",")
 		}
 	}
 	return flat

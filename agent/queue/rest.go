@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -65,7 +64,10 @@ func (d *Dispatcher) restLocked(r *run) {
 	if !r.schedule.limit.IsZero() {
 		at.limit = r.schedule.limit.UnixMilli()
 	}
-	lazy.Put(&d.resting, r.key, at)
+	if d.resting == nil {
+		d.resting = make(map[taskKey]rest)
+	}
+	d.resting[r.key] = at
 }
 
 // forget removes a task that does not rest any more.

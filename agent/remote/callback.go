@@ -16,7 +16,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -113,7 +112,10 @@ func (c *Callbacks) find(id string) *callbackTarget {
 func (c *Callbacks) register(id string, to *callbackTarget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	lazy.Put(&c.calls, id, to)
+	if c.calls == nil {
+		c.calls = make(map[string]*callbackTarget)
+	}
+	c.calls[id] = to
 }
 
 func (c *Callbacks) unregister(id string, to *callbackTarget) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
@@ -72,7 +71,13 @@ func (r *relay) restore(taskJSON []byte, sealed []a2a.ArtifactID) {
 }
 
 func (r *relay) artifact(id string) *artifact {
-	return lazy.Get(&r.artifacts, id, func() *artifact { return new(artifact) })
+	if r.artifacts == nil {
+		r.artifacts = make(map[string]*artifact)
+	}
+	if r.artifacts[id] == nil {
+		r.artifacts[id] = new(artifact)
+	}
+	return r.artifacts[id]
 }
 
 // note records an artifact in canonical form, or a chunk of one, that is passed on.

@@ -10,12 +10,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // disk is the writer's state of the folder of a log.
@@ -132,7 +132,7 @@ func segments(dir string) ([]segment, error) {
 		}
 		all = append(all, segment{filepath.Join(dir, e.Name()), first})
 	}
-	order.Sort(all, func(a, b *segment) int { return cmp.Compare(a.first, b.first) })
+	slices.SortFunc(all, func(a, b segment) int { return cmp.Compare(a.first, b.first) })
 	return all, nil
 }
 

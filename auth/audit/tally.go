@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/peeraddr"
 )
 
@@ -73,7 +72,10 @@ func (t *tally) countLocked(r *Record, now time.Time) bool {
 	}
 	c := &counted{record: *r, since: now}
 	c.record.Detail = nil
-	lazy.Put(&t.kinds, k, c)
+	if t.kinds == nil {
+		t.kinds = make(map[kind]*counted)
+	}
+	t.kinds[k] = c
 	return true
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // MaxToken is the maximum length of a token, in bytes.
@@ -137,5 +136,11 @@ func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (
 func (v *Verifier) keysOf(i *Issuer) *keySet {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return lazy.Get(&v.sets, i, func() *keySet { return newKeySet(i, v.Client, v.Logger) })
+	if v.sets == nil {
+		v.sets = make(map[*Issuer]*keySet)
+	}
+	if v.sets[i] == nil {
+		v.sets[i] = newKeySet(i, v.Client, v.Logger)
+	}
+	return v.sets[i]
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // ErrInFile is returned for a change of an entry from a trust file that the hub does not write.
@@ -64,7 +62,7 @@ func (r *Registry) Load(ctx context.Context) error {
 			e.Contacts += r.fresh[e.Subject]
 			e.LastSeen = now.LastSeen
 		}
-		lazy.Put(&r.entries, e.Subject, &e)
+		r.putLocked(e.Subject, &e)
 	}
 	return nil
 }
@@ -158,7 +156,7 @@ func (r *Registry) Set(ctx context.Context, subject Subject, c *Change) (Entry, 
 	if now := r.entries[subject]; now != nil { // contacts may have been counted meanwhile
 		kept.FirstSeen, kept.LastSeen, kept.Contacts = now.FirstSeen, now.LastSeen, max(now.Contacts, kept.Contacts)
 	}
-	lazy.Put(&r.entries, subject, &kept)
+	r.putLocked(subject, &kept)
 	if inFile {
 		r.file[subject] = next.clone()
 	}
@@ -196,7 +194,7 @@ func (r *Registry) RecordContact(subject Subject, at time.Time) {
 		known := r.entryLocked(subject)
 		e = &known
 		e.Level, e.Skills = Observe, []string{} // level and skills of the file stay in the file
-		lazy.Put(&r.entries, subject, e)
+		r.putLocked(subject, e)
 	}
 	if e.FirstSeen.IsZero() {
 		e.FirstSeen = at
@@ -205,7 +203,17 @@ func (r *Registry) RecordContact(subject Subject, at time.Time) {
 		e.LastSeen = at
 	}
 	e.Contacts++
-	lazy.Put(&r.fresh, subject, r.fresh[subject]+1)
+	if r.fresh == nil {
+		r.fresh = make(map[Subject]int64)
+	}
+	r.fresh[subject]++
+}
+
+func (r *Registry) putLocked(subject Subject, e *Entry) {
+	if r.entries == nil {
+		r.entries = make(map[Subject]*Entry)
+	}
+	r.entries[subject] = e
 }
 
 // Run stores contacts periodically until ctx ends, and once more afterwards.
@@ -261,7 +269,10 @@ func (r *Registry) flush(ctx context.Context) {
 	}
 	r.mu.Lock()
 	for subject, n := range fresh {
-		lazy.Put(&r.fresh, subject, r.fresh[subject]+n) // retry at the next flush
+		if r.fresh == nil {
+			r.fresh = make(map[Subject]int64)
+		}
+		r.fresh[subject] += n // retry at the next flush
 	}
 	r.mu.Unlock()
 	if r.Logger != nil {

@@ -65,8 +65,6 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // New returns an Error with a formatted message.
-//
-//go:noinline
 func New(sentinel error, format string, args ...any) *Error {
 	return &Error{Err: sentinel, Message: fmt.Sprintf(format, args...)}
 }

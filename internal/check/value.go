@@ -7,9 +7,7 @@ import (
 )
 
 // at follows a path of field names and indices into a decoded JSON value. It returns nil if
-// there is no value. It is not inlined into the checks, which call it hundreds of times.
-//
-//go:noinline
+// there is no value.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -28,8 +26,6 @@ func at(v any, path ...any) any {
 }
 
 // text returns the string at a path; empty if there is none.
-//
-//go:noinline
 func text(v any, path ...any) string {
 	s, _ := at(v, path...).(string)
 	return s

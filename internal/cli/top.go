@@ -16,7 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 type topCmd struct {
@@ -218,7 +217,7 @@ func (f *topFrame) agents(o *OS) *grid {
 		return n
 	}
 	all := slices.Clone(f.Agents)
-	order.SortStable(all, func(a, b *adminjson.Agent) int { return cmp.Compare(rank(b), rank(a)) })
+	slices.SortStableFunc(all, func(a, b adminjson.Agent) int { return cmp.Compare(rank(&b), rank(&a)) })
 	for i := range all {
 		a := &all[i]
 		state := cmp.Or(a.State, "up")

@@ -12,7 +12,6 @@ import (
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -117,15 +116,15 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 			ends = append(ends, found.Heads[n-1])
 		}
 	}
-	by := func(a, b *task.Head) int {
+	by := func(a, b task.Head) int {
 		if q.IDPrefix != "" {
 			return cmp.Compare(a.ID, b.ID)
 		}
 		return cmp.Or(cmp.Compare(b.StatusAt, a.StatusAt), cmp.Compare(b.Key, a.Key))
 	}
-	order.Sort(all.Heads, by)
+	slices.SortFunc(all.Heads, by)
 	for i := range ends { // beyond the end of a page, its agent may have tasks that are missing
-		all.Heads = slices.DeleteFunc(all.Heads, func(h task.Head) bool { return by(&h, &ends[i]) > 0 })
+		all.Heads = slices.DeleteFunc(all.Heads, func(h task.Head) bool { return by(h, ends[i]) > 0 })
 	}
 	if len(all.Heads) > q.Limit {
 		all.Heads, all.More = all.Heads[:q.Limit], true

@@ -90,10 +90,7 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 	}
 }
 
-// yield yields the tasks that have changed. It reports false if no further ones are wanted. As a part
-// of its caller it would make the stack of every stream longer by two tasks.
-//
-//go:noinline
+// yield yields the tasks that have changed. It reports false if no further ones are wanted.
 func (t *tree) yield(ctx context.Context, yield func(Node, error) bool) (more bool, err error) {
 	news, err := t.changes(ctx)
 	for i := range news {

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -189,7 +189,7 @@ func (r *Recorder) load(ctx context.Context) error {
 		}
 		r.mu.Unlock()
 	}
-	order.Sort(ends, func(a, b *end) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.at, b.at) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	old := make([]task.Key, 0, len(ends)+len(r.queue))

@@ -22,9 +22,7 @@ var queries []string
 // query is a statement that connections keep prepared.
 type query int
 
-// prepared adds a statement. Without inlining, the initialisation of the package is a third as large.
-//
-//go:noinline
+// prepared adds a statement.
 func prepared(text string) query {
 	queries = append(queries, text)
 	return query(len(queries) - 1)

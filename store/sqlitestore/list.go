@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
@@ -236,7 +235,7 @@ func merge(c *conn, q *task.Query, groups []countedGroup) (task.ListPage, error)
 // it does not have may follow there.
 func joinPages(a, b task.ListPage) task.ListPage {
 	all := task.ListPage{Heads: append(slices.Clone(a.Heads), b.Heads...), More: a.More || b.More}
-	order.Sort(all.Heads, func(a, b *task.Head) int { return compare(listed(a), listed(b)) })
+	slices.SortFunc(all.Heads, func(a, b task.Head) int { return compare(listed(&a), listed(&b)) })
 	for _, p := range []task.ListPage{a, b} {
 		if !p.More || len(p.Heads) == 0 {
 			continue

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -59,7 +59,7 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", id, err)
 	}
-	order.Sort(found, func(a, b *task.Head) int { return cmp.Compare(a.Owner, b.Owner) })
+	slices.SortFunc(found, func(a, b task.Head) int { return cmp.Compare(a.Owner, b.Owner) })
 	return found, nil
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
@@ -31,7 +30,10 @@ func (s *session) answers(ctx context.Context, q *Question) *loopSpan {
 		l = &loopSpan{agent: q.Agent}
 		_, l.span = trace.Start(ctx, "input_required_loop", trace.Internal)
 		l.span.Label(trace.Labels{Agent: string(q.Agent)})
-		lazy.Put(&s.loops, q.Task, l)
+		if s.loops == nil {
+			s.loops = make(map[a2a.TaskID]*loopSpan)
+		}
+		s.loops[q.Task] = l
 	}
 	l.rounds++
 	return l

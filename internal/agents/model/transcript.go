@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -64,7 +63,10 @@ func (c *call) waits() bool { return c.result == nil && c.asked != nil && c.answ
 func (t *transcript) apply(r *record) error {
 	switch {
 	case r.Said != nil:
-		lazy.Put(&t.taken, r.Said.Key, true)
+		if t.taken == nil {
+			t.taken = make(map[string]bool)
+		}
+		t.taken[r.Said.Key] = true
 		t.since, t.rounds, t.calls, t.answers = r.Said.At, 0, 0, 0
 		if t.began.IsZero() {
 			t.began = r.Said.At
@@ -80,7 +82,10 @@ func (t *transcript) apply(r *record) error {
 			c.rounds++
 		})
 	case r.Answered != nil:
-		lazy.Put(&t.taken, r.Answered.By, true)
+		if t.taken == nil {
+			t.taken = make(map[string]bool)
+		}
+		t.taken[r.Answered.By] = true
 		return t.with(r.Answered.Key, func(c *call) { c.answered = r.Answered })
 	case r.Result != nil:
 		return t.with(r.Result.Key, func(c *call) { c.result = r.Result })
@@ -107,7 +112,10 @@ func (t *transcript) applyTurn(tn *turn) error {
 	for i, key := range tn.Keys {
 		c := &call{ChatToolCall: tn.Message.ToolCalls[i], key: key}
 		it.calls = append(it.calls, c)
-		lazy.Put(&t.byKey, key, c)
+		if t.byKey == nil {
+			t.byKey = make(map[string]*call)
+		}
+		t.byKey[key] = c
 	}
 	t.items = append(t.items, it)
 	t.rounds++

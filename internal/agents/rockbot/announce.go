@@ -10,7 +10,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // AnnounceEvery is the time between two announcements of an agent, the same as in RockBot.
@@ -116,7 +115,10 @@ func (x *Exchange) serves(name string) bool {
 func (x *Exchange) serve(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	lazy.Put(&x.served, name, true)
+	if x.served == nil {
+		x.served = make(map[string]bool)
+	}
+	x.served[name] = true
 }
 
 // announce publishes the card of an agent of the hub, and again every AnnounceEvery. The queues of the

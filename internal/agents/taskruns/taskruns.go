@@ -13,7 +13,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -36,7 +35,10 @@ type Set[R comparable] struct {
 func (s *Set[R]) Enter(k Key, r R) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lazy.Put(&s.all, k, append(s.all[k], r))
+	if s.all == nil {
+		s.all = make(map[Key][]R)
+	}
+	s.all[k] = append(s.all[k], r)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -7,8 +7,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // scenario is the agent's behaviour for messages that begin with a word.
@@ -79,7 +77,7 @@ var scenarios = longestFirst([]scenario{
 
 // longestFirst sorts s, so that the first match is the longest.
 func longestFirst(s []scenario) []scenario {
-	order.SortStable(s, func(a, b *scenario) int { return len(b.word) - len(a.word) })
+	slices.SortStableFunc(s, func(a, b scenario) int { return len(b.word) - len(a.word) })
 	return s
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -253,7 +252,7 @@ func (b *Broker) each(filter Filter, f func(at pair, r *record)) {
 			all = append(all, at)
 		}
 	}
-	order.Sort(all, func(x, y *pair) int { return cmp.Or(strings.Compare(x.a, y.a), strings.Compare(x.b, y.b)) })
+	slices.SortFunc(all, func(x, y pair) int { return cmp.Or(strings.Compare(x.a, y.a), strings.Compare(x.b, y.b)) })
 	for _, at := range all {
 		f(at, b.learned[at])
 	}

@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -97,7 +96,10 @@ func (m *Memory) PutRecord(ctx context.Context, r *card.Record) error {
 	for _, at := range []*time.Time{&c.SeenAt, &c.CreatedAt, &c.UpdatedAt} {
 		*at = task.MillisOf(*at).Time()
 	}
-	lazy.Put(&m.records, r.Name, c)
+	if m.records == nil {
+		m.records = make(map[task.Agent]*card.Record)
+	}
+	m.records[r.Name] = c
 	return ctx.Err()
 }
 
@@ -123,7 +125,10 @@ func (m *Memory) PutNote(ctx context.Context, name string, note []byte) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lazy.Put(&m.notes, name, bytes.Clone(note))
+	if m.notes == nil {
+		m.notes = make(map[string][]byte)
+	}
+	m.notes[name] = bytes.Clone(note)
 	if note == nil {
 		delete(m.notes, name)
 	}

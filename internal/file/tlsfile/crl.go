@@ -12,8 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // maxLists is the largest size of a file of revocation lists in bytes.
@@ -174,7 +172,7 @@ func (s *Source) Lists() []List {
 	for _, l := range s.now.Load().lists {
 		all = append(all, l.List)
 	}
-	order.Sort(all, func(a, b *List) int { return strings.Compare(a.Authority, b.Authority) })
+	slices.SortFunc(all, func(a, b List) int { return strings.Compare(a.Authority, b.Authority) })
 	return all
 }
 

@@ -3,12 +3,12 @@ package adminapi
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -66,7 +66,7 @@ func (h *Handler) queues(r *http.Request) []QueueStatus {
 			})
 		}
 	}
-	order.Sort(queues, func(a, b *QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) })
+	slices.SortFunc(queues, func(a, b QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) })
 	return queues[:min(len(queues), maxQueues)]
 }
 

@@ -37,9 +37,7 @@ type call struct {
 	in, out reflect.Type
 }
 
-// get returns the call of a request without a body. It is not inlined into the list of routes.
-//
-//go:noinline
+// get returns the call of a request without a body.
 func get[Out any](f func(r *http.Request) (Out, error)) call {
 	return call{answer: func(r *http.Request) (any, error) { return f(r) }, out: reflect.TypeFor[Out]()}
 }
@@ -50,8 +48,6 @@ func post[In, Out any](f func(r *http.Request, in *In) (Out, error)) call {
 }
 
 // postUpTo is post for bodies of another maximum size.
-//
-//go:noinline
 func postUpTo[In, Out any](most int, f func(r *http.Request, in *In) (Out, error)) call {
 	answer := func(r *http.Request) (any, error) {
 		in := new(In)
@@ -248,8 +244,6 @@ func (h *Handler) wrongMethod(w http.ResponseWriter, r *http.Request) {
 }
 
 // serves reports whether a route exists for a method at the path of r.
-//
-//go:noinline // the copy of the request would be on the stack of each stream
 func (h *Handler) serves(r *http.Request, method string) bool {
 	probe := *r
 	probe.Method = method

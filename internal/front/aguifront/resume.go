@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -22,7 +21,7 @@ func (r *run) recall() error {
 		return err
 	}
 	slices.Reverse(p.Tasks) // the last changed is first
-	order.SortStable(p.Tasks, func(a, b *op.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
+	slices.SortStableFunc(p.Tasks, func(a, b op.Answer) int { return int(a.Head.CreatedAt - b.Head.CreatedAt) })
 	messages := []object{}
 	for i := range p.Tasks {
 		messages = append(messages, recalled(&p.Tasks[i])...)

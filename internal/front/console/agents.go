@@ -126,7 +126,7 @@ func changeAgents(p *page) error {
 
 // newAgent returns the body of a registration by the form of the request.
 func (p *page) newAgent(name, address string) map[string]any {
-	body := object("name", name, "url", address, "trust", "gated")
+	body := map[string]any{"name": name, "url": address, "trust": "gated"}
 	if p.r.PostFormValue("trust") == "open" {
 		body["trust"] = "open"
 	}
@@ -134,7 +134,7 @@ func (p *page) newAgent(name, address string) map[string]any {
 		delete(body, "name")
 	}
 	if secret := strings.TrimSpace(p.r.PostFormValue("bearer")); secret != "" {
-		body["credentials"] = object("bearer", secret)
+		body["credentials"] = map[string]any{"bearer": secret}
 	}
 	return body
 }

@@ -33,14 +33,14 @@ func formLimit(r *http.Request) int64 {
 func (p *page) messageParts() ([]any, error) {
 	var parts []any
 	if text := p.r.PostFormValue("text"); text != "" {
-		parts = append(parts, object("text", text))
+		parts = append(parts, map[string]any{"text": text})
 	}
 	if data := strings.TrimSpace(p.r.PostFormValue("data")); data != "" {
 		var o map[string]any
 		if err := json.Unmarshal([]byte(data), &o); err != nil {
 			return nil, &refusal{Code: http.StatusUnprocessableEntity, Message: "This is not a JSON object: " + err.Error()}
 		}
-		parts = append(parts, object("data", json.RawMessage(data)))
+		parts = append(parts, map[string]any{"data": json.RawMessage(data)})
 	}
 	var files []*multipart.FileHeader
 	if p.r.MultipartForm != nil {
@@ -73,7 +73,7 @@ func filePart(f *multipart.FileHeader) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := object("raw", base64.StdEncoding.EncodeToString(b), "filename", f.Filename)
+	part := map[string]any{"raw": base64.StdEncoding.EncodeToString(b), "filename": f.Filename}
 	if kind := f.Header.Get("Content-Type"); kind != "" {
 		part["mediaType"] = kind
 	}

@@ -65,16 +65,6 @@ func (h *Handler) asOutside(w http.ResponseWriter, r *http.Request) {
 // forwarded are the headers of a proxy from which a hub takes its address.
 var forwarded = []string{"X-Forwarded-Host", "X-Forwarded-Proto"}
 
-// object returns the members of a JSON object: names and values, one after the other. It needs less
-// code in a program than a literal.
-func object(pairs ...any) map[string]any {
-	o := make(map[string]any, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		o[pairs[i].(string)] = pairs[i+1]
-	}
-	return o
-}
-
 // request returns a request to the hub with the credentials of the person.
 func (p *page) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	var in io.Reader
@@ -124,7 +114,7 @@ func (p *page) call(ctx context.Context, method, path string, body any) (*http.R
 func (p *page) roundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := p.hub.inside.RoundTrip(r)
 	if err != nil {
-		return nil, failed(r.Method, r.URL.RequestURI(), err)
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.RequestURI(), err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		defer func() { _ = resp.Body.Close() }()
@@ -147,9 +137,6 @@ func refused(code int, header http.Header, body io.Reader) error {
 	return &refusal{Code: code, Message: e.Error.Message, RetryAfter: header.Get("Retry-After")}
 }
 
-// failed returns the error of a request that has no readable answer.
-func failed(method, path string, err error) error { return fmt.Errorf("%s %s: %w", method, path, err) }
-
 // do sends a request and decodes the answer into v, unless v is nil.
 func (p *page) do(method, path string, body, v any) error {
 	resp, err := p.call(p.r.Context(), method, path, body)
@@ -161,7 +148,7 @@ func (p *page) do(method, path string, body, v any) error {
 		return nil
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(v); err != nil {
-		return failed(method, path, err)
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return nil
 }
@@ -201,7 +188,7 @@ func (p *page) follow(ctx context.Context, path string, f func(sse.Event) bool) 
 	err = p.hub.inside.Serve(s, r)
 	switch {
 	case err != nil:
-		return failed(http.MethodGet, path, err)
+		return fmt.Errorf("%s %s: %w", http.MethodGet, path, err)
 	case s.code >= http.StatusBadRequest:
 		return refused(s.code, s.header, &s.text)
 	case errors.Is(s.err, errEnough):

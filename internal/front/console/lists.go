@@ -283,7 +283,7 @@ func (p *page) trustAlways(path string, d adminjson.Decision) error {
 	if it.Kind != inbox.Approval || it.Skill == "" || it.Caller == "" {
 		return &refusal{Code: http.StatusConflict, Message: "The item is settled, but names no skill of a caller that could be approved always."}
 	}
-	err := p.do(http.MethodPost, "/api/v1/trust", object("agentId", it.Caller, "level", trust.Act.String(), "approve", []string{it.Skill}), nil)
+	err := p.do(http.MethodPost, "/api/v1/trust", map[string]any{"agentId": it.Caller, "level": trust.Act.String(), "approve": []string{it.Skill}}, nil)
 	if refused := refusedBy(err); refused != nil && refused.Code != http.StatusUnauthorized {
 		return &refusal{Code: refused.Code, Message: "Approved once. The trust in " + it.Caller + " is unchanged: " + refused.Message}
 	}
@@ -407,7 +407,7 @@ func send(p *page) error {
 	} else if err != nil {
 		return p.done(err)
 	}
-	message := object("messageId", uuid.NewString(), "role", "ROLE_USER", "parts", parts)
+	message := map[string]any{"messageId": uuid.NewString(), "role": "ROLE_USER", "parts": parts}
 	path := "/v1/a2a/message:send"
 	if agent != "" {
 		path = "/v1/a2a/" + segment(agent) + "/message:send"
@@ -426,7 +426,7 @@ func send(p *page) error {
 		Task    struct{ ID string }
 		Message *content
 	}
-	err = p.do(http.MethodPost, path, object("message", message, "configuration", object("returnImmediately", true)), &answer)
+	err = p.do(http.MethodPost, path, map[string]any{"message": message, "configuration": map[string]any{"returnImmediately": true}}, &answer)
 	if id != "" {
 		return p.done(err)
 	}

@@ -46,7 +46,7 @@ func (p *page) showHooks(code int, trouble string) error {
 // redeliver sends a webhook its dead letters again.
 func redeliver(p *page) error {
 	path := "/api/v1/push/" + segment(p.r.PostFormValue("id")) + "/redeliver"
-	err := p.do(http.MethodPost, path, object("config", p.r.PostFormValue("config")), nil)
+	err := p.do(http.MethodPost, path, map[string]any{"config": p.r.PostFormValue("config")}, nil)
 	return p.back(err, (*page).showHooks, Root+"webhooks?"+query("dead", p.r.PostFormValue("dead")))
 }
 

@@ -380,7 +380,7 @@ func (p *page) copies(l *adminjson.TaskLog) *copyView {
 	if json.Unmarshal(l.Entries[0].Message, &c) != nil || json.Unmarshal(l.Entries[0].Message, &raw) != nil || len(c.Parts) == 0 {
 		return nil
 	}
-	message, err := json.Marshal(object("message", object("messageId", "again", "role", "ROLE_USER", "parts", raw.Parts)))
+	message, err := json.Marshal(map[string]any{"message": map[string]any{"messageId": "again", "role": "ROLE_USER", "parts": raw.Parts}})
 	if err != nil {
 		return nil
 	}
@@ -420,7 +420,7 @@ func operate(p *page) error {
 	if owner == "" {
 		owner = p.caller.Owner
 	}
-	change := object("owner", owner, "reason", strings.TrimSpace(p.r.PostFormValue("reason")))
+	change := map[string]any{"owner": owner, "reason": strings.TrimSpace(p.r.PostFormValue("reason"))}
 	if verb == "reassign" {
 		change["agent"] = p.r.PostFormValue("agent")
 	}

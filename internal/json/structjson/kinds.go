@@ -8,10 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// member returns a member whose functions apply those of k to the field returned by at. It is not
-// inlined into the tables, which are long lists of calls.
-//
-//go:noinline
+// member returns a member whose functions apply those of k to the field returned by at.
 func member[P, V any](name string, at func(P) *V, k kind[V]) Member[P] {
 	return Member[P]{
 		name: name, quoted: `"` + name + `":`,

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/internal/clip"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
@@ -89,7 +88,10 @@ func (f Fields) ReadOpen(raw json.RawMessage) (v Values, further map[string]any,
 		case wrong != "":
 			problems = append(problems, fmt.Sprintf("%s is a further argument, and %s", quote(m.name), wrong))
 		default:
-			lazy.Put(&further, m.name, value)
+			if further == nil {
+				further = make(map[string]any)
+			}
+			further[m.name] = value
 		}
 	}
 	if len(problems) > 0 {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // Policy decides how a Guard treats findings.
@@ -170,7 +168,7 @@ func remove(text string, findings []Finding, by string) string {
 	if len(findings) == 0 {
 		return text
 	}
-	order.Sort(findings, func(a, b *Finding) int { return a.Start - b.Start })
+	slices.SortFunc(findings, func(a, b Finding) int { return a.Start - b.Start })
 	var b strings.Builder
 	rest := 0
 	for _, f := range findings {

@@ -3,8 +3,6 @@ package guard
 import (
 	"cmp"
 	"slices"
-
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // MaxText is the number of bytes of a text that are screened, and that a Guard shows at most.
@@ -134,7 +132,7 @@ func (s *scanner) phrases() {
 
 // sorted returns the findings in order, without those within another one of the same rule.
 func (s *scanner) sorted() []Finding {
-	order.Sort(s.findings, func(a, b *Finding) int {
+	slices.SortFunc(s.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Rule, b.Rule), grave(a, b))
 	})
 	ends := make(map[Rule]int)
@@ -150,7 +148,7 @@ func (s *scanner) sorted() []Finding {
 }
 
 // grave compares two findings: grave ones sort before slight ones.
-func grave(a, b *Finding) int {
+func grave(a, b Finding) int {
 	switch {
 	case a.Slight == b.Slight:
 		return 0

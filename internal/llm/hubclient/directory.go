@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // Agents returns all agents in the order of their names, without their cards.
@@ -16,7 +16,7 @@ func (h *Hub) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 	if err := h.ask(ctx, &request{method: http.MethodGet, path: "/agents", out: &list, again: true}); err != nil {
 		return nil, err
 	}
-	order.Sort(list.Agents, func(a, b *adminjson.Agent) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(list.Agents, func(a, b adminjson.Agent) int { return strings.Compare(a.Name, b.Name) })
 	return list.Agents, nil
 }
 

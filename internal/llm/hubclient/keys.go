@@ -2,8 +2,6 @@ package hubclient
 
 import (
 	"sync"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // keyLocks serializes the holders of each key. The zero keys are ready to use.
@@ -25,7 +23,14 @@ func (k *keyLocks) lock(key string) (free func()) {
 		return func() {}
 	}
 	k.mu.Lock()
-	t := lazy.Get(&k.held, key, func() *keyLock { return new(keyLock) })
+	if k.held == nil {
+		k.held = make(map[string]*keyLock)
+	}
+	t := k.held[key]
+	if t == nil {
+		t = new(keyLock)
+		k.held[key] = t
+	}
 	t.n++
 	k.mu.Unlock()
 	t.Lock()

@@ -14,7 +14,6 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -121,7 +120,7 @@ func (b *Bridge) skills(ctx context.Context) ([]skillTool, error) {
 	for i := range skills {
 		skills[i].name = all[pairs[i]]
 	}
-	order.Sort(skills, func(x, y *skillTool) int { return strings.Compare(x.name, y.name) })
+	slices.SortFunc(skills, func(x, y skillTool) int { return strings.Compare(x.name, y.name) })
 	return skills, nil
 }
 

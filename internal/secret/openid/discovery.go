@@ -3,6 +3,7 @@ package openid
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -49,10 +50,10 @@ func (p *Provider) discover(ctx context.Context) (*document, error) {
 	}
 	doc = new(document)
 	if err := json.Unmarshal(text, doc); err != nil {
-		return nil, errorf("%w: %s: %w", ErrUnavailable, address, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, address, err)
 	}
 	if err := p.checkDocument(doc); err != nil {
-		return nil, errorf("%w: %s: %w", ErrUnavailable, address, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnavailable, address, err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -63,18 +64,18 @@ func (p *Provider) discover(ctx context.Context) (*document, error) {
 // checkDocument returns the first error in a discovery document.
 func (p *Provider) checkDocument(d *document) error {
 	if d.Issuer != p.URL {
-		return errorf("is of the issuer %.200q, not of %q", d.Issuer, p.URL)
+		return fmt.Errorf("is of the issuer %.200q, not of %q", d.Issuer, p.URL)
 	}
 	for _, e := range []struct{ name, address string }{{"authorization_endpoint", d.Authorization}, {"token_endpoint", d.Token}} {
 		if err := p.checkEndpoint(e.address); err != nil {
-			return errorf("%s: %w", e.name, err)
+			return fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
 	if d.EndSession != "" && p.checkEndpoint(d.EndSession) != nil {
 		d.EndSession = "" // people sign out at the hub alone
 	}
 	if len(d.Challenges) > 0 && !slices.Contains(d.Challenges, "S256") {
-		return errorf("code_challenge_methods_supported: has no S256, which the hub requires")
+		return fmt.Errorf("code_challenge_methods_supported: has no S256, which the hub requires")
 	}
 	return nil
 }
@@ -84,13 +85,13 @@ func (p *Provider) checkEndpoint(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-		return errorf("%.200q is not an https address", address)
+		return fmt.Errorf("%.200q is not an https address", address)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && httpcall.Loopback(u.Host) && strings.HasPrefix(p.URL, "http://"):
 		return nil
 	}
-	return errorf("%.200q must begin with https://", address)
+	return fmt.Errorf("%.200q must begin with https://", address)
 }
 
 // basic reports whether the client authenticates with HTTP Basic, as it does unless the provider

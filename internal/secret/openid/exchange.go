@@ -45,13 +45,13 @@ func (p *Provider) exchange(ctx context.Context, d *document, ask url.Values) (m
 	description, _ := got["error_description"].(string)
 	switch failed := resp.StatusCode < 200 || resp.StatusCode > 299; {
 	case err == nil && code != "":
-		return nil, errorf("%w: the token endpoint answers %.80q: %.200q", ErrRefused, code, description)
+		return nil, fmt.Errorf("%w: the token endpoint answers %.80q: %.200q", ErrRefused, code, description)
 	case failed:
-		return nil, errorf("%w: the token endpoint answers %s", ErrUnavailable, resp.Status)
+		return nil, fmt.Errorf("%w: the token endpoint answers %s", ErrUnavailable, resp.Status)
 	case err != nil:
 		return nil, unavailable(err)
 	case access == "":
-		return nil, errorf("%w: the provider gave no access token", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the provider gave no access token", ErrUnavailable)
 	}
 	return got, nil
 }
@@ -77,24 +77,5 @@ func members(kind string, body []byte) (all map[string]any, err error) {
 	return all, nil
 }
 
-// errorf is fmt.Errorf, of which the compiler would put a part into each of its many callers.
-//
-//go:noinline
-func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
 // unavailable returns the error of a provider that cannot be used.
-//
-//go:noinline
-func unavailable(err error) error { return errorf("%w: %w", ErrUnavailable, err) }
-
-// form returns a form with names and values, one after the other. It needs less code in a program
-// than a literal.
-//
-//go:noinline
-func form(pairs ...string) url.Values {
-	all := make(url.Values)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		all.Set(pairs[i], pairs[i+1])
-	}
-	return all
-}
+func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,7 +78,7 @@ func (s *Session) Context(ctx context.Context) context.Context {
 func (p *Provider) Begin(ctx context.Context, redirect string) (address string, a *Attempt, err error) {
 	d, err := p.discover(ctx)
 	if err != nil {
-		return "", nil, errorf("begin sign-in at %s: %w", p.Name, err)
+		return "", nil, fmt.Errorf("begin sign-in at %s: %w", p.Name, err)
 	}
 	a = &Attempt{State: rand.Text(), Nonce: rand.Text(), Verifier: verifier(), Redirect: redirect}
 	return p.address(d, a), a, nil
@@ -90,11 +91,11 @@ func (p *Provider) address(d *document, a *Attempt) string {
 	if strings.Contains(d.Authorization, "?") {
 		join = "&"
 	}
-	return d.Authorization + join + form(
-		"response_type", "code", "client_id", p.ClientID, "redirect_uri", a.Redirect, "scope", strings.Join(p.scopes(), " "),
-		"state", a.State, "nonce", a.Nonce,
-		"code_challenge", base64.RawURLEncoding.EncodeToString(sum[:]), "code_challenge_method", "S256",
-	).Encode()
+	return d.Authorization + join + url.Values{
+		"response_type": {"code"}, "client_id": {p.ClientID}, "redirect_uri": {a.Redirect}, "scope": {strings.Join(p.scopes(), " ")},
+		"state": {a.State}, "nonce": {a.Nonce},
+		"code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])}, "code_challenge_method": {"S256"},
+	}.Encode()
 }
 
 // verifier returns a new secret of PKCE (RFC 7636 §4.1).
@@ -120,7 +121,7 @@ func (p *Provider) scopes() []string {
 func (p *Provider) Finish(ctx context.Context, a *Attempt, answer url.Values) (*Session, error) {
 	s, err := p.finish(ctx, a, answer)
 	if err != nil {
-		return nil, errorf("finish sign-in at %s: %w", p.Name, err)
+		return nil, fmt.Errorf("finish sign-in at %s: %w", p.Name, err)
 	}
 	return s, nil
 }
@@ -135,22 +136,22 @@ func (p *Provider) finish(ctx context.Context, a *Attempt, answer url.Values) (*
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	got, err := p.exchange(ctx, d, form(
-		"grant_type", "authorization_code", "code", answer.Get("code"), "redirect_uri", a.Redirect, "code_verifier", a.Verifier,
-	))
+	got, err := p.exchange(ctx, d, url.Values{
+		"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {a.Redirect}, "code_verifier": {a.Verifier},
+	})
 	if err != nil {
 		return nil, err
 	}
 	text, _ := got["id_token"].(string)
 	if text == "" {
-		return nil, errorf("%w: the provider gave no ID token", ErrUnavailable)
+		return nil, fmt.Errorf("%w: the provider gave no ID token", ErrUnavailable)
 	}
 	s := &Session{Token: text, facts: &token.SignIn{Issuer: p.Name, Client: p.ClientID, Nonce: a.Nonce, Scopes: p.scopes()}}
 	if granted, ok := got["scope"].(string); ok {
 		s.facts.Scopes = strings.Fields(granted)
 	}
 	if s.Expiry, err = p.Verifier.SignIn(ctx, text, s.facts); errors.Is(err, token.ErrToken) || lacksScope(err) {
-		return nil, errorf("%w: %w", ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", ErrRefused, err)
 	} else if err != nil {
 		return nil, unavailable(err)
 	}
@@ -168,21 +169,21 @@ func lacksScope(err error) bool {
 func (p *Provider) checkAnswer(d *document, a *Attempt, answer url.Values) error {
 	for name, values := range answer {
 		if len(values) > 1 {
-			return errorf("%w: %.40q is given %d times", ErrMismatch, name, len(values))
+			return fmt.Errorf("%w: %.40q is given %d times", ErrMismatch, name, len(values))
 		}
 	}
 	iss, named := answer.Get("iss"), answer.Has("iss")
 	switch {
 	case a.State == "" || subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(a.State)) != 1:
-		return errorf("%w: another state", ErrMismatch)
+		return fmt.Errorf("%w: another state", ErrMismatch)
 	case named && iss != p.URL:
-		return errorf("%w: of the issuer %.200q", ErrMismatch, iss)
+		return fmt.Errorf("%w: of the issuer %.200q", ErrMismatch, iss)
 	case d.NamesIssuer && !named:
-		return errorf("%w: without an issuer", ErrMismatch)
+		return fmt.Errorf("%w: without an issuer", ErrMismatch)
 	case answer.Get("error") != "":
-		return errorf("%w: %.80s: %.200s", ErrRefused, answer.Get("error"), answer.Get("error_description"))
+		return fmt.Errorf("%w: %.80s: %.200s", ErrRefused, answer.Get("error"), answer.Get("error_description"))
 	case answer.Get("code") == "":
-		return errorf("%w: without a code", ErrMismatch)
+		return fmt.Errorf("%w: without a code", ErrMismatch)
 	}
 	return nil
 }

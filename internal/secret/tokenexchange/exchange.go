@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
@@ -125,7 +124,10 @@ func (x *Exchanger) entry(key [32]byte) (e *cacheEntry, mine bool, err error) {
 		return nil, false, errBusy
 	}
 	e = &cacheEntry{done: make(chan struct{})}
-	lazy.Put(&x.tokens, key, e)
+	if x.tokens == nil {
+		x.tokens = make(map[[32]byte]*cacheEntry)
+	}
+	x.tokens[key] = e
 	return e, true, nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
-	"github.com/parley-a2a/parley/internal/order"
 )
 
 // FileName is the name of the file with the keys in a data folder.
@@ -93,7 +92,7 @@ func (k *Keys) read() error {
 	if len(k.all) == 0 {
 		return errors.New("has no keys; restore it, or remove it for a new key")
 	}
-	order.Sort(k.all, func(a, b *scheduledKey) int { return a.from.Compare(b.from) })
+	slices.SortFunc(k.all, func(a, b scheduledKey) int { return a.from.Compare(b.from) })
 	return k.publish(k.all)
 }
 

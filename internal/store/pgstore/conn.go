@@ -26,9 +26,7 @@ func (q query) String() string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// prepared adds a statement. Without inlining, the initialisation of the package is a third as large.
-//
-//go:noinline
+// prepared adds a statement.
 func prepared(text string) query {
 	queries = append(queries, text)
 	return query(len(queries) - 1)

@@ -43,9 +43,8 @@ func (c *conn) run(q query) error {
 	return s.done()
 }
 
-// These methods bind one more value. Inlined they would be 180 times in the program.
+// These methods bind one more value.
 
-//go:noinline
 func (s *stmt) int(v int64) {
 	c := s.conn
 	b := c.numbers[len(c.values)][:]
@@ -76,7 +75,6 @@ func (s *stmt) bool(v bool) {
 	}
 }
 
-//go:noinline
 func (s *stmt) text(v string) { s.blob([]byte(v)) }
 
 // blob binds v, or NULL if v is nil. v must not change until the statement was executed or sent.

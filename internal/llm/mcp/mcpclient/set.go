@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -89,7 +88,7 @@ func (s *Set) tools(ctx context.Context, list func(context.Context, *Client) ([]
 		return nil, err
 	}
 	all := slices.Concat(found...)
-	order.SortStable(all, func(a, b *llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(all, func(a, b llm.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b llm.Tool) bool { return a.Name == b.Name }), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -14,9 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -47,8 +46,8 @@ func (c *Client) list(ctx context.Context, session *mcp.ClientSession) error {
 		tools = append(tools, tool)
 		known = append(known, Described{tool.Name, cmp.Or(clip.Bytes(t.Description, c.Limits.Text), clip.Bytes(title(t), maxTitle))})
 	}
-	order.Sort(tools, func(a, b *offer) int { return cmp.Compare(a.Name, b.Name) })
-	order.Sort(known, func(a, b *Described) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(tools, func(a, b offer) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(known, func(a, b Described) int { return cmp.Compare(a.Name, b.Name) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tools, c.known, c.shown = tools, known, nil
@@ -114,7 +113,10 @@ func (c *Client) labelled(g guard.Guard) []llm.Tool {
 		all[i] = c.tools[i].Tool
 		all[i].Description = c.describe(g, c.tools[i].about)
 	}
-	lazy.Put(&c.shown, g.Policy, all)
+	if c.shown == nil {
+		c.shown = make(map[guard.Policy][]llm.Tool)
+	}
+	c.shown[g.Policy] = all
 	return all
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -28,7 +27,10 @@ func (svc *service) converted(res *llm.Result) *mcp.CallToolResult {
 	for i := range made.Content {
 		b := &made.Content[i]
 		if res.Origin != "" {
-			lazy.Put(&b.Meta, metaOrigin, any(res.Origin))
+			if b.Meta == nil {
+				b.Meta = make(map[string]any)
+			}
+			b.Meta[metaOrigin] = res.Origin
 		}
 		size := sizeOf(b)
 		if size > room {

@@ -16,7 +16,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/lazy"
 	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
 )
 
@@ -160,7 +159,10 @@ func (h *Handler) acquire(r *http.Request) (c *caller, status int, wrong string)
 			return nil, http.StatusServiceUnavailable, "too many callers; try again later"
 		}
 		c = &caller{ready: make(chan struct{})}
-		lazy.Put(&h.callers, name, c)
+		if h.callers == nil {
+			h.callers = make(map[string]*caller)
+		}
+		h.callers[name] = c
 	}
 	c.requests++
 	h.mu.Unlock()

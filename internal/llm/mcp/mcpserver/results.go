@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // resultPrefix is the prefix of the addresses of stored results.
@@ -39,7 +37,10 @@ func (k *resultStore) add(item *mcp.ResourceContents) (uri string, ok bool) {
 		delete(k.items, oldest.URI)
 		k.order = k.order[1:]
 	}
-	lazy.Put(&k.items, item.URI, item)
+	if k.items == nil {
+		k.items = make(map[string]*mcp.ResourceContents)
+	}
+	k.items[item.URI] = item
 	k.order = append(k.order, item.URI)
 	k.size += size
 	return item.URI, true

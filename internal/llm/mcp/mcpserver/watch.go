@@ -8,8 +8,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/parley-a2a/parley/internal/lazy"
 )
 
 // watches holds the subscribed resources by their addresses.
@@ -102,7 +100,10 @@ func (w *watches) await(ss *mcp.ServerSession) {
 	if w.readers[ss] {
 		return
 	}
-	lazy.Put(&w.readers, ss, true)
+	if w.readers == nil {
+		w.readers = make(map[*mcp.ServerSession]bool)
+	}
+	w.readers[ss] = true
 	w.service.wg.Go(func() {
 		_ = ss.Wait()
 		w.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/internal/order"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -139,6 +138,6 @@ func (f *noteFinder) count(words []string) ([]word, error) {
 			f.Counts[terms[i][len(mark):]] = n
 		}
 	}
-	order.Sort(found, func(a, b *word) int { return cmp.Or(a.count-b.count, strings.Compare(a.term, b.term)) })
+	slices.SortFunc(found, func(a, b word) int { return cmp.Or(a.count-b.count, strings.Compare(a.term, b.term)) })
 	return found, nil
 }
