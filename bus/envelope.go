@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/json/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -98,9 +97,6 @@ func (e *Envelope) Encode() ([]byte, error) {
 
 // encode returns the JSON of e without checks.
 func (e *Envelope) encode() ([]byte, error) {
-	if b, ok := envelopes.Append(make([]byte, 0, len(e.Body)+sizeAround), e); ok {
-		return b, nil
-	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false) // escaping would enlarge the bodies
@@ -121,8 +117,7 @@ func (e *Envelope) checkSize(n int) error {
 }
 
 // Decode returns the envelope in b. The error is ErrInvalid or ErrTooLarge; the envelope then
-// holds the members that could be read, for messages. The envelope is never nil. Its Body may
-// be a part of b, which must not change any more.
+// holds the members that could be read, for messages. The envelope is never nil.
 func Decode(b []byte) (*Envelope, error) {
 	if len(b) > MaxEnvelope+reservedForDead {
 		return new(Envelope), fmt.Errorf("envelope of %d bytes, %d are allowed: %w", len(b), MaxEnvelope, ErrTooLarge)
@@ -142,10 +137,6 @@ func Decode(b []byte) (*Envelope, error) {
 
 func decode(b []byte) (*Envelope, error) {
 	e := new(Envelope)
-	if rawjson.Check(b, structjson.MaxDepth) == nil && envelopes.Read(b, e) {
-		return e, nil
-	}
-	*e = Envelope{}
 	err := rawjson.Unmarshal(b, e)
 	return e, err
 }

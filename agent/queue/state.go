@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/parley-a2a/parley/internal/json/structjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -47,24 +46,6 @@ type dispatchState struct {
 	Ahead int64 `json:"-"`
 }
 
-// dispatchFields lists the members of a place, in agreement with its tags.
-var dispatchFields = structjson.Of(
-	structjson.Text("key", func(p *dispatchState) *string { return &p.Key }).Always(),
-	structjson.Int("delivery", func(p *dispatchState) *int64 { return &p.Delivery }).Always(),
-	structjson.Text("hub", func(p *dispatchState) *string { return &p.Hub }),
-	structjson.Int("published", func(p *dispatchState) *task.Millis { return &p.Published }),
-	structjson.Int("deadline", func(p *dispatchState) *task.Millis { return &p.Deadline }),
-	structjson.Int("tries", func(p *dispatchState) *int { return &p.Tries }),
-	structjson.Int("epoch", func(p *dispatchState) *int64 { return &p.Epoch }),
-	structjson.Text("worker", func(p *dispatchState) *string { return &p.Worker }),
-	structjson.Text("nonce", func(p *dispatchState) *string { return &p.Nonce }),
-	structjson.Bytes("token", func(p *dispatchState) *[]byte { return &p.Token }),
-	structjson.Int("seq", func(p *dispatchState) *int64 { return &p.Seq }),
-	structjson.Bool("idempotent", func(p *dispatchState) *bool { return &p.Idempotent }),
-	structjson.Bool("working", func(p *dispatchState) *bool { return &p.Working }),
-	structjson.Bool("told", func(p *dispatchState) *bool { return &p.Disclosed }),
-)
-
 // loadState returns the place of a task for the message with a key, from the saved checkpoint.
 func loadState(saved []byte, key string) (dispatchState, error) {
 	var p dispatchState
@@ -80,9 +61,6 @@ func loadState(saved []byte, key string) (dispatchState, error) {
 }
 
 func (s *dispatchState) encode() []byte {
-	if b, ok := dispatchFields.Append(make([]byte, 0, len(s.Key)+len(s.Worker)+256), s); ok {
-		return b
-	}
 	b, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // strings and numbers can be encoded

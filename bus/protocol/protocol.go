@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -359,9 +360,6 @@ type Chat struct {
 
 // Encode returns the JSON of a body. Unlike json.Marshal it leaves embedded raw JSON unchanged.
 func Encode(body any) (json.RawMessage, error) {
-	if b, ok := appendBody(make([]byte, 0, sizeOf(body)), body); ok {
-		return b, nil
-	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -369,4 +367,11 @@ func Encode(body any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("encode %T: %w: %w", body, err, bus.ErrInvalid)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Decode decodes text into *body, which is a body of this package. It accepts the same texts as
+// rawjson.Unmarshal, and returns the same errors.
+func Decode[T any](text json.RawMessage, body *T) error {
+	*body = *new(T)
+	return rawjson.Unmarshal(text, body)
 }
