@@ -40,7 +40,7 @@ var formNames = [...]string{Exact: "exact", Dense: "dense", Received: "received"
 // are not included.
 func Canonical(doc []byte, f Form) ([]byte, error) {
 	// Duplicate names of members are refused here, because a decoder would choose one of them.
-	if _, err := jcs.Append(nil, doc); err != nil {
+	if _, err := jcs.Canonical(doc); err != nil {
 		return nil, fmt.Errorf("canonical card: %w", err)
 	}
 	var card map[string]any
@@ -58,7 +58,7 @@ func Canonical(doc []byte, f Form) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("canonical card: %w", err)
 	}
-	return jcs.Append(nil, text)
+	return jcs.Canonical(text)
 }
 
 // dense returns v without empty values; nil if nothing remains.
