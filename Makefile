@@ -8,7 +8,7 @@ TOOL = go tool -modfile=internal/tools/go.mod
 # the request pages of gRPC, with functions that begin at multiples of 16 bytes in place of 32, and
 # without copies of short functions in the server of NATS.
 build:
-	CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -gcflags=github.com/nats-io/nats-server/v2/server=-l -ldflags="-s -w -funcalign=16" -o bin/parley ./cmd/parley
+	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/parley ./cmd/parley
 
 # sdk builds the workers in other languages: a wheel, and a package for npm. It needs .ci/venvs.
 sdk:

@@ -45,7 +45,7 @@ func writeLicences(file string) error {
 func modulesOf(program string) ([]moduleInfo, error) {
 	found := map[string]moduleInfo{}
 	for _, system := range targets {
-		cmd := exec.Command("go", "list", "-deps", "-tags=grpcnotrace", "-json=Module", program)
+		cmd := exec.Command("go", "list", "-deps", "-json=Module", program)
 		cmd.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()

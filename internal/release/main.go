@@ -37,7 +37,7 @@ func prepare(dir string) error {
 	}
 	defer os.RemoveAll(temp)
 	program := filepath.Join(temp, "parley")
-	build := exec.Command("go", "build", "-trimpath", "-tags=grpcnotrace", "-gcflags=github.com/nats-io/nats-server/v2/server=-l", "-o", program, "./cmd/parley")
+	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/parley")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // the flags of the release, which compiles the same packages
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build parley: %w\n%s", err, out)
