@@ -25,8 +25,8 @@ import (
 type far struct {
 	// dialect is "1.0 JSON-RPC", "1.0 HTTP+JSON" or "0.3 JSON-RPC".
 	dialect string
-	// way is how it answers a message: "stream", "blocking", or "poll" for a task in progress that is
-	// read until it has ended.
+	// way is how it answers a message: "stream", "blocking", "poll" for a task in progress that is
+	// read until it has ended, or "streamless" for an agent that does not have the streams of its card.
 	way string
 	// artifacts are the artifacts of its task: the JSON of a list. An event of a stream has one.
 	artifacts []string
@@ -35,9 +35,9 @@ type far struct {
 	boom string
 
 	url string
-	mu  sync.Mutex // guards reads
-	// reads counts how often the task was read.
-	reads int
+	mu  sync.Mutex // guards the fields below
+	// reads counts how often the task was read, sends how often a message was sent.
+	reads, sends int
 }
 
 var dialects = []string{"1.0 JSON-RPC", "1.0 HTTP+JSON", "0.3 JSON-RPC"}
@@ -95,7 +95,7 @@ func (f *far) wrapped(id json.RawMessage, member, value string) string {
 }
 
 func (f *far) card() string {
-	streaming := f.way == "stream"
+	streaming := f.way == "stream" || f.way == "streamless"
 	where := fmt.Sprintf(`"supportedInterfaces":[{"url":%q,"protocolBinding":"JSONRPC","protocolVersion":"1.0"}]`, f.url)
 	switch {
 	case f.old():
@@ -116,12 +116,19 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(body, &call)
 	sends := bytes.Contains(body, []byte(`"messageId"`))
 	streams := sends && f.way == "stream"
+	if sends {
+		f.mu.Lock()
+		f.sends++
+		f.mu.Unlock()
+	}
 	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
 	case strings.HasSuffix(path, "/agent-card.json"):
 		_, _ = io.WriteString(w, f.card())
 	case streams:
 		f.stream(w, call.ID)
+	case sends && f.way == "streamless" && strings.Contains(path+call.Method, "tream"):
+		f.unknown(w, call.ID)
 	case sends && f.boom != "" && f.way == "blocking":
 		f.fail(w, call.ID)
 	case sends && f.way == "poll":
@@ -145,12 +152,19 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			state = "failed"
 		}
 		_, _ = io.WriteString(w, f.wrapped(call.ID, "result", f.task(state)))
-	case f.rest():
+	default:
+		f.unknown(w, call.ID)
+	}
+}
+
+// unknown refuses a method that the agent does not have.
+func (f *far) unknown(w http.ResponseWriter, id json.RawMessage) {
+	if f.rest() {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `{"error":{"code":404,"status":"UNIMPLEMENTED","message":"no such method"}}`)
-	default:
-		_, _ = io.WriteString(w, f.wrapped(call.ID, "error", `{"code":-32601,"message":"no such method"}`))
+		return
 	}
+	_, _ = io.WriteString(w, f.wrapped(id, "error", `{"code":-32601,"message":"no such method"}`))
 }
 
 func (f *far) fail(w http.ResponseWriter, id json.RawMessage) {

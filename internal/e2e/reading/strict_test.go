@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -134,5 +135,51 @@ func TestMessagesOfV03HaveARole(t *testing.T) {
 		if _, out := n.do(t, http.MethodPost, path, "0.3", body); !bytes.Contains(out, []byte("role")) || !bytes.Contains(out, []byte(`"error"`)) {
 			t.Errorf("%s: %s, want an error that names the role", path, out)
 		}
+	}
+}
+
+// TestStreamlessAgent has an agent without the streams that its card declares. The hub learns that from
+// the first message, and sends each further message once.
+func TestStreamlessAgent(t *testing.T) {
+	t.Parallel()
+	for _, dialect := range dialects {
+		t.Run(dialect, func(t *testing.T) {
+			t.Parallel()
+			f := &far{dialect: dialect, way: "streamless", artifacts: []string{`{"artifactId":"a","parts":[{"kind":"text","text":"ok"}]}`}}
+			n := startHub(t, f.start(t))
+			count := func() int {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return f.sends
+			}
+			for i := range 3 {
+				before := count()
+				if got := n.send(t); got.Status.State != "TASK_STATE_COMPLETED" {
+					t.Errorf("message %d: the task is %s %q", i, got.Status.State, got.says())
+				}
+				if sent := count() - before; i > 0 && sent != 1 {
+					t.Errorf("message %d was sent %d times, want once", i, sent)
+				}
+			}
+		})
+	}
+}
+
+// TestCardWithQuery has an agent whose card has its address in a query, as those of LangGraph.
+func TestCardWithQuery(t *testing.T) {
+	t.Parallel()
+	f := &far{dialect: "1.0 JSON-RPC", way: "blocking", artifacts: []string{`{"artifactId":"a","parts":[{"text":"ok"}]}`}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && r.URL.Query().Get("assistant_id") != "x" {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			return
+		}
+		f.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	f.url = s.URL
+	h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents:\n- {name: far, url: %q}\n", s.URL+"/.well-known/agent-card.json?assistant_id=x")})
+	if got := (&near{h.URL()}).send(t); got.Status.State != "TASK_STATE_COMPLETED" || got.parts() != `[{"text":"ok"}]` {
+		t.Errorf("the task is %s %q with %s", got.Status.State, got.says(), got.parts())
 	}
 }
