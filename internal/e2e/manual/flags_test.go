@@ -2,6 +2,7 @@ package manual
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,20 +17,50 @@ var called = regexp.MustCompile("(?m)(?:^ *|`|[|&;] *|[A-Z_]+=\\S* )(?:\\./)?par
 // flagOf matches a flag in a command line or in the help.
 var flagOf = regexp.MustCompile(`(?:^|[\s\[])(--[a-z][a-z0-9-]*)`)
 
-// grammar holds the commands of the program with their flags.
-type grammar map[string][]string
+// valueOf matches a flag with a value in the help, usageOf the arguments in the first line of the help.
+var (
+	valueOf = regexp.MustCompile(`(--[a-z][a-z0-9-]*)=`)
+	usageOf = regexp.MustCompile(`^Usage: [^<\[\n]*([^\n]*) \[flags\]`)
+)
+
+// grammar holds the commands of the program.
+type grammar map[string]*usage
+
+// usage is what may follow the name of a command.
+type usage struct {
+	// flags are the flags, valued those with a value.
+	flags, valued []string
+	// most is the maximum number of arguments.
+	most int
+}
 
 func grammarOf(t *testing.T) grammar {
 	t.Helper()
-	g := grammar{"": {"--help"}}
+	g := grammar{"": {flags: []string{"--help"}}}
 	names, _ := commandsOf(t)
 	for _, name := range names {
-		_, flags, _ := strings.Cut(help(t, strings.Fields(name)...), "\nFlags:\n")
+		text := help(t, strings.Fields(name)...)
+		_, flags, _ := strings.Cut(text, "\nFlags:\n")
+		u := new(usage)
 		for _, m := range flagOf.FindAllStringSubmatch(flags, -1) {
-			g[name] = append(g[name], m[1])
+			u.flags = append(u.flags, m[1])
 		}
-		group, _, _ := strings.Cut(name, " ")
-		g[group] = append(g[group], "--help")
+		for _, m := range valueOf.FindAllStringSubmatch(flags, -1) {
+			u.valued = append(u.valued, m[1])
+		}
+		arguments := usageOf.FindStringSubmatch(text)
+		if arguments == nil {
+			t.Fatalf("the help of %s begins with no usage", name)
+		}
+		if u.most = strings.Count(arguments[1], "<"); strings.Contains(arguments[1], "...") {
+			u.most = math.MaxInt
+		}
+		g[name] = u
+	}
+	for _, name := range names { // the group of a command has a help, too
+		if group, _, found := strings.Cut(name, " "); found && g[group] == nil {
+			g[group] = &usage{flags: []string{"--help"}}
+		}
 	}
 	return g
 }
@@ -111,27 +142,52 @@ func (g grammar) wrong(words []string) string {
 	if len(words) > 1 && g[name+" "+words[1]] != nil {
 		name += " " + words[1]
 	}
-	flags, ok := g[name]
+	u, rest := g[name], words[1+strings.Count(name, " "):]
 	if strings.HasPrefix(name, "--") {
-		flags, ok = g[""], true
+		u, rest = g[""], words
 	}
-	if !ok {
+	if u == nil {
 		return "there is no command " + name
 	}
 	for _, m := range flagOf.FindAllStringSubmatch(" "+strings.Join(words, " "), -1) {
-		if !slices.Contains(flags, m[1]) {
+		if !slices.Contains(u.flags, m[1]) {
 			return fmt.Sprintf("%s has no flag %s", name, m[1])
 		}
+	}
+	if n := u.arguments(rest); n > u.most {
+		return fmt.Sprintf("%s has %d arguments, of at most %d", name, n, u.most)
 	}
 	return ""
 }
 
+// arguments counts the words that are neither flags nor their values, up to a redirection. A sentence has
+// none.
+func (u *usage) arguments(words []string) (n int) {
+	if len(words) > 0 && regexp.MustCompile(`[a-z]\.$`).MatchString(words[len(words)-1]) {
+		return 0
+	}
+	for i := 0; i < len(words); i++ {
+		switch w := words[i]; {
+		case strings.ContainsAny(w, "<>"):
+			return n
+		case slices.Contains(u.valued, w):
+			i++
+		case !strings.HasPrefix(w, "-"):
+			n++
+		}
+	}
+	return n
+}
+
 func TestCommandsExistRule(t *testing.T) {
 	t.Parallel()
-	g := grammar{"": {"--help"}, "send": {"--agent"}, "tasks": {"--help"}, "tasks list": {"--all"}}
-	page := "`parley send --agent x hello`\n```sh\nparley send --nothing x  # --agent\nid=$(parley tasks list --all)\nX=1 parley what now\nparley tasks list \\\n  --some\n```\nthe parley of agents; parley-data"
+	g := grammar{
+		"": {flags: []string{"--help"}}, "send": {flags: []string{"--agent"}, valued: []string{"--agent"}, most: 1},
+		"tasks": {flags: []string{"--help"}}, "tasks list": {flags: []string{"--all"}},
+	}
+	page := "`parley send --agent x hello`\n```sh\nparley send --nothing x  # --agent\nid=$(parley tasks list --all)\nX=1 parley what now\nparley tasks list \\\n  --some\nparley tasks list t\nparley send --agent x two words\nparley send hello >out\n```\nthe parley of agents; parley-data"
 	count, problems := g.examine(page)
-	if count != 5 || len(problems) != 3 {
-		t.Errorf("examine: %d command lines, %q; want 5 and 3 problems", count, problems)
+	if count != 8 || len(problems) != 5 {
+		t.Errorf("examine: %d command lines, %q; want 8 and 5 problems", count, problems)
 	}
 }

@@ -353,6 +353,26 @@ func TestProgressIsNoResult(t *testing.T) {
 	}
 }
 
+// TestDataOfReports has data in an artifact, or in the message beside one, where RockBot's agents put it.
+func TestDataOfReports(t *testing.T) {
+	t.Parallel()
+	words, data := a2a.NewTextPart("words"), a2a.NewDataPart(map[string]any{"title": "T"})
+	for name, parts := range map[string][2]a2a.ContentParts{ // of the artifact and of the message
+		"artifact":             {{words, data}, {words}},
+		"message":              {nil, {words, data}},
+		"message and artifact": {{words}, {words, data}},
+	} {
+		task := &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: a2a.NewMessage(a2a.MessageRoleAgent, parts[1]...)}}
+		if parts[0] != nil {
+			task.Artifacts = []*a2a.Artifact{{Parts: parts[0]}}
+		}
+		r := new(Toolbox).reportOf(&call{Call: new(llm.Call)}, &hubclient.Sent{Agent: "x", Task: task})
+		if got := labelled(t, r.Data); got != `{"title":"T"}` {
+			t.Errorf("%s: the data is %q", name, got)
+		}
+	}
+}
+
 // TestInstructionsAcrossPieces checks that an instruction across the end of a piece is found in
 // both pieces.
 func TestInstructionsAcrossPieces(t *testing.T) {
