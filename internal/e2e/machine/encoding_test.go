@@ -70,7 +70,9 @@ func TestUnreadableConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := hubtest.Launch(t, hubtest.Command{Args: []string{"serve", "--listen", "127.0.0.1:0", "--config", file}, Dir: dir})
-			<-p.Done()
+			if p.Await(t.Context(), "msg=ready") == nil {
+				t.Fatal("the hub starts")
+			}
 			if !strings.Contains(p.Output(), tt.want) {
 				t.Errorf("want %q in:\n%s", tt.want, p.Output())
 			}

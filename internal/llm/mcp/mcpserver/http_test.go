@@ -131,7 +131,9 @@ func TestQuietCallsAreAlive(t *testing.T) {
 		return &mcpserver.Server{Tools: newSource(quiet)}
 	}})
 	_, session, _ := post(t, url, "me", "", initialize)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"quiet"}}`))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a call without a head would last for ever
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"quiet"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
