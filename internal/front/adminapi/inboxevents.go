@@ -46,12 +46,12 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 // beating sends a comment, and further ones at intervals until the returned stop is called. It
 // cancels if the client has disconnected.
 func (e *eventStream) beating(cancel context.CancelFunc) (stop func()) {
-	if e.send(": parley\n") != nil {
+	if e.Send(pulse.Comment) != nil {
 		cancel()
 		return func() {}
 	}
 	return pulse.Start(eventsKeepAlive, func() bool {
-		err := e.send(": still there\n")
+		err := e.Send(pulse.Comment)
 		if err != nil {
 			cancel() // the client has disconnected
 		}

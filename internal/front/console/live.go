@@ -83,7 +83,7 @@ func (p *page) over() {
 // disconnected, or if the rights of the caller have changed: the browser then asks again.
 func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
 	return pulse.Start(keepAlive, func() bool {
-		if s.Send([]byte(": parley\n")) != nil || p.changed() {
+		if s.Send(pulse.Comment) != nil || p.changed() {
 			cancel()
 			return false
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
 // source supplies the events of a stream; see engine.Stream.
@@ -36,11 +37,10 @@ type sse struct {
 }
 
 var (
-	eventStream  = []string{"text/event-stream"}
-	noTransform  = []string{"no-cache, no-transform"}
-	noStore      = []string{"no-store"}
-	noBuffering  = []string{"no"}
-	keepAliveTag = []byte(": keep-alive\n")
+	eventStream = []string{"text/event-stream"}
+	noTransform = []string{"no-cache, no-transform"}
+	noStore     = []string{"no-store"}
+	noBuffering = []string{"no"}
 )
 
 // begin sets the headers. Nothing is sent before the first write. The headers disable caches,
@@ -152,7 +152,7 @@ const pieceSize = 64 << 10
 // sendEvents sends events, or a comment if there are none.
 func (s *sse) sendEvents(events []engine.Event) error {
 	if len(events) == 0 {
-		return s.send(keepAliveTag)
+		return s.send(pulse.Comment)
 	}
 	buf := takeBuffer()
 	defer buf.put()

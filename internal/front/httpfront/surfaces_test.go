@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
 // visitor is a surface at /guest whose answer its request body selects.
@@ -35,7 +36,7 @@ func (visitor) Serve(v *surface.Request) error {
 			return err
 		}
 		_ = send(surface.AppendEvent(nil, []byte(`"one"`)))
-		return send(surface.KeepAlive)
+		return send(pulse.Comment)
 	case `"secret"`:
 		return errors.New("the password is tiger")
 	case `"wrong"`:

@@ -71,10 +71,6 @@ type Request struct {
 	Gone func(err error) bool
 }
 
-// KeepAlive is a comment of an event stream. It is one line: after a blank one, some readers dispatch an
-// empty event.
-var KeepAlive = []byte(": keep-alive\n")
-
 // AppendEvent appends a server-sent event with JSON on one line.
 func AppendEvent(dst, json []byte) []byte {
 	return append(append(append(dst, "data: "...), json...), "\n\n"...)

@@ -13,6 +13,10 @@ import (
 	"time"
 )
 
+// Comment is the comment of a quiet stream. It has one line end: after a blank line some readers
+// dispatch an empty event.
+var Comment = []byte(": keep-alive\n")
+
 // Pulse calls a function at intervals. Start creates one.
 type Pulse struct {
 	every time.Duration

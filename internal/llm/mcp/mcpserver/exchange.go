@@ -27,9 +27,6 @@ type exchange struct {
 	beat  *pulse.Pulse // nil unless the answer has events
 }
 
-// comment ends with one line end: after a blank line some readers dispatch an empty event.
-var comment = []byte(": still there\n")
-
 // Header implements http.ResponseWriter.
 func (x *exchange) Header() http.Header { return x.header }
 
@@ -51,7 +48,7 @@ func (x *exchange) beginLocked(status int) {
 		x.beat = pulse.Start(x.quiet, func() bool {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			_, err := x.writeLocked(comment)
+			_, err := x.writeLocked(pulse.Comment)
 			if err == nil {
 				err = x.rc.Flush()
 			}
