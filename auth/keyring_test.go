@@ -288,6 +288,30 @@ func TestRotation(t *testing.T) {
 	})
 }
 
+// TestRequestsEndWithTheirKeys has a request whose key expires while nothing else happens.
+func TestRequestsEndWithTheirKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := load(t)
+		k, text := add(t, r, auth.Principal{ID: "ann"})
+		req := &auth.Request{Header: http.Header{auth.HeaderKey: {text}}.Values, RemoteAddr: there}
+		p, err := r.Authenticate(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := r.While(t.Context(), req, p)
+		defer stop()
+		began := time.Now()
+		if _, err := r.Revoke(t.Context(), k.ID, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		if took := time.Since(began); took != time.Hour || !errors.Is(context.Cause(ctx), auth.ErrUnauthenticated) {
+			t.Errorf("the request ended after %v: %v", took, context.Cause(ctx))
+		}
+	})
+}
+
 func TestKeyringChangesFail(t *testing.T) {
 	t.Parallel()
 	r, s := load(t)
