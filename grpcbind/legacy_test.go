@@ -307,6 +307,7 @@ func TestLegacyBadInput(t *testing.T) {
 		{"message.content", send(func(r *pb0.SendMessageRequest) { r.Request.Parts = nil })},
 		{"message.content[0]", send(func(r *pb0.SendMessageRequest) { r.Request.Parts[0].Part = nil })},
 		{"message.role", send(func(r *pb0.SendMessageRequest) { r.Request.Role = pb0.Role_ROLE_AGENT })},
+		{"message.role", send(func(r *pb0.SendMessageRequest) { r.Request.Role = pb0.Role_ROLE_UNSPECIFIED })},
 		{"configuration.historyLength", send(func(r *pb0.SendMessageRequest) { r.Configuration.HistoryLength = -1 })},
 		{"configuration.pushNotification.url", send(func(r *pb0.SendMessageRequest) {
 			r.Configuration.PushNotification = &pb0.PushNotificationConfig{Url: "nowhere"}
