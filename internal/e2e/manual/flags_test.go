@@ -26,7 +26,7 @@ var (
 // grammar holds the commands of the program.
 type grammar map[string]*usage
 
-// usage is what may follow the name of a command.
+// usage lists the flags and the arguments of a command.
 type usage struct {
 	// flags are the flags, valued those with a value.
 	flags, valued []string
@@ -77,7 +77,7 @@ func TestCommandsExist(t *testing.T) {
 			t.Errorf("%s: %s", page, p)
 		}
 	}
-	templates, err := filepath.Glob(filepath.Join(root, "internal/front/console/assets/*.html"))
+	templates, err := filepath.Glob(filepath.Join(root, "internal/front/console/templates/*.html"))
 	if err != nil || len(templates) == 0 {
 		t.Fatalf("templates of the console: %v, %v", templates, err)
 	}
