@@ -182,7 +182,7 @@ func named(report dialect.Report, name string) error {
 	return refuse(report)
 }
 
-// result returns the answer of a call. The header of w gets what an error needs.
+// result returns the answer of a call. The header of w gets that of an error.
 func (h *Handler) result(w http.ResponseWriter, r *http.Request, c call) (code int, body []byte) {
 	v, err := c.answer(r)
 	if err == nil {

@@ -47,7 +47,7 @@ func TestLater(t *testing.T) {
 	})
 }
 
-// TestTreeState: the state of a tree changes with what a page shows, and not with the time.
+// TestTreeState: the state of a tree changes with the content of a page, and not with the time.
 func TestTreeState(t *testing.T) {
 	t.Parallel()
 	one := func() *treeSum {

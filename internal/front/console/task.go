@@ -101,8 +101,8 @@ type treeView struct {
 	Took          time.Duration `json:"-"`
 	Offset, Width int           `json:"-"`
 	Here          bool          `json:"-"`
-	// Via is the remote agent whose server has listed the task; Below is what is known of the tasks
-	// below that of a remote agent.
+	// Via is the remote agent whose server has listed the task; Below says whether the server of a
+	// remote agent has listed the tasks below its own.
 	Via, Below string
 	// Address is that of a remote agent, for administrators. The tasks below it are there.
 	Address string `json:"-"`
@@ -265,7 +265,7 @@ func (p *page) addresses(s *treeSum) {
 	}
 }
 
-// state identifies what a page shows of a tree, except times.
+// state identifies the content of a tree on a page, except times.
 func (s *treeSum) state() string {
 	var b []byte
 	for i := range s.Tasks {

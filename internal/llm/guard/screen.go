@@ -76,7 +76,7 @@ func screen(text string, depth int) []Finding {
 	return s.sorted()
 }
 
-// scan returns the screening of a text as it is. Beyond maxDepth nothing is decoded, and no cue is read.
+// scan returns the screening of an unchanged text. Beyond maxDepth nothing is decoded, and no cue is read.
 func scan(text string, depth int) *scanner {
 	s := &scanner{depth: depth}
 	if len(text) > MaxText {
