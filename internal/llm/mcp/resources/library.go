@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/task"
 )
@@ -138,26 +140,26 @@ func (l *Library) performer(ctx context.Context, id a2a.TaskID) guard.Origin {
 }
 
 func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
-	body, err := l.get(ctx, "/api/v1/memory/note", url.Values{"key": {key}})
+	hub := &hubclient.Hub{URL: l.URL, Key: l.Key, HTTP: l.HTTP, Patience: -1}
+	n, err := hub.Note(ctx, key) // it waits for the note of a task that has just ended
+	if errors.Is(err, hubclient.ErrNotFound) {
+		return nil, mcpserver.ErrNoResource
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the note: %s", l.Guard.Quote(guard.Hub, err.Error()).Text)
 	}
-	var n note
-	if err := json.Unmarshal(body, &n); err != nil {
-		return nil, fmt.Errorf("read note %q: %w", key, err)
-	}
-	media := "text/plain"
+	text, media := n.Text(), "text/plain"
 	author := agenttools.NoteAuthor(n.Category, n.Key)
-	if author == "" && (strings.HasPrefix(n.Key, "session/") || guard.Grave(guard.Screen(n.Value))) {
+	if author == "" && (strings.HasPrefix(n.Key, "session/") || guard.Grave(guard.Screen(text))) {
 		author = guard.Note(n.Key) // a model may have saved there the words of others that it has read
 	}
 	if author != "" && l.Guard.Policy != guard.Off {
-		return []*a2a.Part{textPart(l.Guard.Quote(author, n.Value).Text, media)}, nil
+		return []*a2a.Part{textPart(l.Guard.Quote(author, text).Text, media)}, nil
 	}
-	if text := strings.TrimSpace(n.Value); text != "" && strings.ContainsRune("{[", rune(text[0])) && json.Valid([]byte(text)) {
+	if t := strings.TrimSpace(text); t != "" && strings.ContainsRune("{[", rune(t[0])) && json.Valid([]byte(t)) {
 		media = mediaJSON
 	}
-	return []*a2a.Part{textPart(n.Value, media)}, nil
+	return []*a2a.Part{textPart(text, media)}, nil
 }
 
 func textPart(text, media string) *a2a.Part {
@@ -166,10 +168,10 @@ func textPart(text, media string) *a2a.Part {
 	return p
 }
 
-// note is the hub's JSON of a note.
+// note is the hub's JSON of a note in a list.
 type note struct {
-	Key, Value, Preview, Category string
-	Size                          int64
+	Key, Preview, Category string
+	Size                   int64
 }
 
 const (

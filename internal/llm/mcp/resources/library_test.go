@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
@@ -205,5 +209,39 @@ func TestWatchEndedTask(t *testing.T) {
 	for _, err := range l.Watch(t.Context(), resources.TaskURI(ended.ID)) {
 		t.Errorf("Watch reports a change, %v", err)
 		break
+	}
+}
+
+// The result of a task is read as soon as the end of the task is known, although the hub stores it
+// shortly after.
+func TestResultOfATaskThatHasJustEnded(t *testing.T) {
+	t.Parallel()
+	const key = "session/s/a2a/echo/t1/result"
+	note, err := json.Marshal(map[string]any{"key": key, "category": "a2a-result", "value": "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/v1/memory/note", func(w http.ResponseWriter, _ *http.Request) {
+		if !stored.Load() {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"error":{"code":404,"message":"there is no such note"}}`)
+			return
+		}
+		_, _ = w.Write(note)
+	})
+	mux.HandleFunc("/api/v1/tasks/t1", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"id":"t1","state":"TASK_STATE_COMPLETED","changedAt":%q}`, time.Now().Format(time.RFC3339Nano))
+	})
+	mux.HandleFunc("/api/v1/memory/events", func(w http.ResponseWriter, _ *http.Request) {
+		stored.Store(true)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "data: %s\n\n", note)
+	})
+	l := &resources.Library{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: mux}}, Guard: guard.Guard{Policy: guard.Off}}
+	parts, err := l.Read(t.Context(), resources.NoteURI(key))
+	if err != nil || len(parts) != 1 || parts[0].Text() != "one" {
+		t.Errorf("Read = %v, %v", parts, err)
 	}
 }
