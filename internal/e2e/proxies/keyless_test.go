@@ -97,6 +97,26 @@ func TestKeylessHubRefusesProxies(t *testing.T) {
 	}
 }
 
+// TestKeylessHubBehindProxies: a hub without keys refuses what each proxy of the page forwards.
+func TestKeylessHubBehindProxies(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Options{})
+	for i := range proxies {
+		p := &proxies[i]
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := p.start(t, h, "", func(text string) string { return text })
+			if code, body, _ := s.do(t, s.client(t, true), http.MethodGet, "/v1/models", "", ""); code != http.StatusForbidden || !strings.Contains(body, "parley keys add") {
+				t.Errorf("HTTP: %d %s", code, body)
+			}
+			ctx, conn := s.dialGRPC(t)
+			if _, err := pb.NewA2AServiceClient(conn).ListTasks(ctx, new(pb.ListTasksRequest)); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "parley keys add") {
+				t.Errorf("gRPC: %v", err)
+			}
+		})
+	}
+}
+
 // TestProxyThatAuthenticates: with allow_anonymous a hub without keys serves requests that a proxy
 // forwards, but their callers are no administrators.
 func TestProxyThatAuthenticates(t *testing.T) {

@@ -10,6 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Parallel(40) // streams wait for longer than a minute
+	testenv.Parallel(60) // streams wait for longer than a minute
 	goleak.VerifyTestMain(hubtest.M{M: m})
 }

@@ -28,7 +28,7 @@ func TestProxies(t *testing.T) {
 			{"root", "", func(text string) string { return text }},
 			{"path", "/parley", func(text string) string { return strings.ReplaceAll(text, root, below) }},
 			{"path removed", "/parley", func(text string) string {
-				return strings.ReplaceAll(strings.ReplaceAll(text, root, below), "4100;", "4100/;")
+				return strings.ReplaceAll(strings.ReplaceAll(text, root, below), "http://127.0.0.1:4100;", "http://127.0.0.1:4100/;")
 			}},
 		} {
 			if way.name == "path removed" && p.name != "nginx" {
@@ -48,8 +48,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// cases are the uses of a hub through each proxy. gRPC belongs here once the hub serves it on the port
-// of HTTP.
+// cases are the uses of a hub through each proxy.
 var cases = []struct {
 	name string
 	run  func(*testing.T, *site)
@@ -60,6 +59,8 @@ var cases = []struct {
 	{"blocking for long", blockingForLong},
 	{"stream over HTTP1", func(t *testing.T, s *site) { s.stream(t, s.client(t, false)) }},
 	{"stream over HTTP2", func(t *testing.T, s *site) { s.stream(t, s.client(t, true)) }},
+	{"gRPC", unary},
+	{"stream over gRPC", streamOverGRPC},
 	{"console", console},
 	{"MCP", mcpTools},
 }
@@ -77,8 +78,11 @@ func card(t *testing.T, s *site) {
 	var card struct {
 		SupportedInterfaces []struct{ URL string }
 	}
-	if err := json.Unmarshal([]byte(body), &card); err != nil || len(card.SupportedInterfaces) < 2 {
+	if err := json.Unmarshal([]byte(body), &card); err != nil || len(card.SupportedInterfaces) != 3 {
 		t.Fatalf("card %s: %v", body, err)
+	}
+	if got := card.SupportedInterfaces[2].URL; got != "https://"+host {
+		t.Errorf("the card names gRPC as %s", got)
 	}
 	for _, i := range card.SupportedInterfaces[:2] {
 		if !strings.HasPrefix(i.URL, s.url+"/") {

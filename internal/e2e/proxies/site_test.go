@@ -31,6 +31,7 @@ const (
 func newHub(t *testing.T, path string) *hubtest.Hub {
 	t.Helper()
 	return hubtest.Start(t, hubtest.Options{Config: "public_url: https://" + host + path + `
+cards: {grpc_url: https://` + host + `}
 auth: {api_keys: {` + key + `: {agent_id: me, roles: [admin]}}}
 agents_builtin: true
 agents:
