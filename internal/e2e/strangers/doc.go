@@ -11,9 +11,10 @@
 //	adk      | google-adk, RemoteA2aAgent               | Google
 //	proof    | a2a-proof, a contract test               | PyPI
 //	js       | a2a-ai-provider, over @a2a-js/sdk 0.3    | npm
+//	mcp      | @modelcontextprotocol/client 2.4         | MCP, 2025-11-25 and 2026-07-28
 //
-// The client of MCP and openai-python are in package interop. CrewAI (1.1 GiB, 68 s), BeeAI
-// (455 MiB, 69 s) and LiteLLM (381 MiB, 72 s) are not installed here.
+// Version 1 of the client of MCP and openai-python are in package interop. CrewAI (1.1 GiB, 68 s), BeeAI
+// (455 MiB, 69 s) and LiteLLM (776 MiB, 56 s) are not installed here.
 //
 // # Running them
 //

@@ -3,7 +3,6 @@ package strangers
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -24,24 +23,42 @@ func TestAnswerIsShownOnce(t *testing.T) {
 	for _, judge := range []string{"sdk03", "sdk1", "strands", "adk", "js"} {
 		t.Run(judge, func(t *testing.T) {
 			t.Parallel()
-			shown := map[string][]string{}
-			out := bytes.TrimSpace(run(t, judge, command(t, judge), h.URL()))
-			last := out[bytes.LastIndexByte(out, '\n')+1:] // a program may log to its output
-			if err := json.Unmarshal(last, &shown); err != nil {
-				t.Fatal(err)
-			}
-			if len(shown) == 0 {
-				t.Error("no call was made")
-			}
-			for call, texts := range shown {
-				if got := strings.Join(texts, ""); got != said {
-					t.Errorf("%s shows %q, want %q", call, texts, said)
-				}
-				if call == "send" && len(texts) != 1 {
-					t.Errorf("%s shows %d parts, want 1", call, len(texts))
-				}
-			}
+			shows(t, judge, h.URL())
 		})
+	}
+}
+
+// TestADKBesideAListener: ADK refuses the card of a hub for one interface at another port, and accepts it if
+// cards name gRPC by the URL of the hub, which a listener for gRPC does not change.
+func TestADKBesideAListener(t *testing.T) {
+	t.Parallel()
+	h := hubtest.New(t, hubtest.Options{Flags: []string{"--grpc-listen", hubtest.Addr(t)}})
+	h.Configure("agents_builtin: true\ncards: {grpc_url: " + h.URL() + "}\n")
+	if err := h.Start(); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, "adk", h.URL())
+}
+
+// shows fails unless each call of a judge to the hub shows its message as the answer.
+func shows(t *testing.T, judge, url string) {
+	t.Helper()
+	shown := map[string][]string{}
+	out := bytes.TrimSpace(run(t, judge, command(t, judge), url))
+	last := out[bytes.LastIndexByte(out, '\n')+1:] // a program may log to its output
+	if err := json.Unmarshal(last, &shown); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) == 0 {
+		t.Error("no call was made")
+	}
+	for call, texts := range shown {
+		if got := strings.Join(texts, ""); got != said {
+			t.Errorf("%s shows %q, want %q", call, texts, said)
+		}
+		if call == "send" && len(texts) != 1 {
+			t.Errorf("%s shows %d parts, want 1", call, len(texts))
+		}
 	}
 }
 
@@ -63,21 +80,21 @@ func command(t *testing.T, judge string) []string {
 	if judge != "js" {
 		return []string{python(t, judge), "judge.py"}
 	}
-	node := testenv.Tool(t, "node")
-	_, err := os.Stat(filepath.Join(judge, "node_modules"))
-	testenv.Met(t, err == nil, "internal/e2e/strangers/js/node_modules (npm ci makes it)")
-	return []string{node, "judge.js"}
+	return node(t, judge)
+}
+
+// node returns the command of a judge that Node runs.
+func node(t *testing.T, judge string) []string {
+	t.Helper()
+	program := testenv.Tool(t, "node")
+	testenv.Made(t, "internal/e2e/strangers/"+judge+"/node_modules")
+	return []string{program, "judge.js"}
 }
 
 // python returns the path of Python in the virtual environment of a judge.
 func python(t *testing.T, judge string) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join(judge, ".venv", "bin", "python"))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	testenv.Met(t, err == nil, "internal/e2e/strangers/"+judge+"/.venv (.ci/venvs makes it)")
-	return path
+	return filepath.Join(testenv.Made(t, "internal/e2e/strangers/"+judge+"/.venv"), "bin", "python")
 }
 
 // run runs a command in a folder and returns its standard output.
