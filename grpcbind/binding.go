@@ -72,5 +72,5 @@ func (b *Binding) Beside(next http.Handler) http.Handler {
 // not.
 func isCall(r *http.Request) bool {
 	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), "application/grpc")
-	return ok && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }

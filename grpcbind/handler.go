@@ -20,6 +20,10 @@ func (b *Binding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this address serves gRPC only: the content type must be application/grpc, over HTTP/2", http.StatusUnsupportedMediaType)
 		return
 	}
+	if r.ProtoMajor != 2 {
+		refuse(w, codes.Unimplemented, "gRPC requires HTTP/2, and the request came over HTTP/1.1: let the proxy pass gRPC to the hub (h2c)")
+		return
+	}
 	if metadataSize(r.Header) > maxMetadata {
 		refuse(w, codes.ResourceExhausted, "the metadata of the call is larger than 64 KiB")
 		return

@@ -277,8 +277,8 @@ func TestPings(t *testing.T) {
 	}
 }
 
-// Beside passes requests that are no calls of gRPC to the other handler, among them those of gRPC-Web
-// and of HTTP/1.1.
+// Beside passes requests that are no calls of gRPC to the other handler, among them those of gRPC-Web. A call
+// over HTTP/1.1 is refused with a status of gRPC.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	b := grpcbind.New(grpcbind.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)})})
@@ -291,7 +291,7 @@ func TestBeside(t *testing.T) {
 		{"application/grpc", 2, http.StatusOK},
 		{"application/grpc+proto", 2, http.StatusOK},
 		{"application/grpc;x=y", 2, http.StatusOK},
-		{"application/grpc", 1, http.StatusTeapot},
+		{"application/grpc", 1, http.StatusOK},
 		{"application/grpc-web", 2, http.StatusTeapot},
 		{"application/json", 2, http.StatusTeapot},
 		{"", 2, http.StatusTeapot},
@@ -302,6 +302,9 @@ func TestBeside(t *testing.T) {
 		w := httptest.NewRecorder()
 		if b.Beside(other).ServeHTTP(w, r); w.Code != tt.want {
 			t.Errorf("%q over HTTP/%d: %d, want %d", tt.contentType, tt.major, w.Code, tt.want)
+		}
+		if said := w.Header().Get("Grpc-Message"); tt.major == 1 && !strings.Contains(said, "HTTP/2") {
+			t.Errorf("%q over HTTP/1: message %q, want that HTTP/2 is required", tt.contentType, said)
 		}
 	}
 }

@@ -102,3 +102,22 @@ func streamOverGRPC(t *testing.T, s *site) {
 		t.Errorf("the stream ends %v with %q", state, said)
 	}
 }
+
+// TestGRPCOverHTTP1: a caller of gRPC reads that its proxy is configured for HTTP alone.
+func TestGRPCOverHTTP1(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, "")
+	withoutGRPC := strings.NewReplacer("application/grpc", "none/none", `(lf\.)?a2a`, "none")
+	for i := range proxies {
+		p := &proxies[i]
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := p.start(t, h, "", withoutGRPC.Replace)
+			ctx, conn := s.dialGRPC(t)
+			_, err := pb.NewA2AServiceClient(conn).SendMessage(ctx, textRequest("echo", strings.Repeat("é 🎉\n", 100_000)))
+			if got := status.Convert(err); got.Code() != codes.Unimplemented || !strings.Contains(got.Message(), "gRPC requires HTTP/2") {
+				t.Errorf("SendMessage: %v", err)
+			}
+		})
+	}
+}
