@@ -73,6 +73,8 @@ func chatted() things {
 		"model":    "parley",
 		"whole":    answer("good day", "completed"),
 		"streamed": things{"text": items{"good ", "day"}, "finish": "stop", "state": "completed", "usage": 0.0},
+		"odd":      items{true, true, "completed"},
+		"large":    items{true, true, "completed"},
 		"image":    answer("look", "completed"),
 		"question": answer("What is your name?", "input-required"),
 		"answered": answer("What would you like to get done?", "input-required"),

@@ -42,6 +42,12 @@ for await (const m of client.models.list()) seen.models.push(m.id);
 seen.model = (await client.models.retrieve("echo")).owned_by;
 seen.whole = await whole({ model: "echo", messages: [user("good day")] });
 seen.streamed = await streamed({ model: "echo/echo", messages: [user("good day")] });
+const odd = 'héllo 🎉👩\u200d👩\u200d👧 \u202e مرحبا 日本語 e\u0301 \\n "q" <b>&amp; \ttab\nline\r\n\r\ndata: [DONE] \u2028.';
+const large = Array.from({ length: 1_000 }, (_, i) => `${i}é🎉`.repeat(100)).join(" ");
+for (const [name, text] of Object.entries({ odd, large })) {
+  const w = await whole({ model: "echo", messages: [user(text)] }), s = await streamed({ model: "echo", messages: [user(text)] });
+  seen[name] = [w.text === text, s.text.join("") === text, s.state];
+}
 const image = { type: "image_url", image_url: { url: "data:image/png;base64,eA==" } };
 seen.image = await whole({ model: "echo", messages: [user([{ type: "text", text: "look" }, image])] });
 seen.question = await whole({ model: "interview", messages: [user("begin")] });

@@ -48,6 +48,11 @@ seen["models"] = [m.id for m in client.models.list()]
 seen["model"] = client.models.retrieve("echo").owned_by
 seen["whole"] = whole(model="echo", messages=[user("good day")])
 seen["streamed"] = streamed(model="echo/echo", messages=[user("good day")])
+odd = 'héllo 🎉👩\u200d👩\u200d👧 \u202e مرحبا 日本語 e\u0301 \\n "q" <b>&amp; \ttab\nline\r\n\r\ndata: [DONE] \u2028.'
+large = " ".join(f"{i}é🎉" * 100 for i in range(1_000))
+for name, text in ("odd", odd), ("large", large):
+    w, s = whole(model="echo", messages=[user(text)]), streamed(model="echo", messages=[user(text)])
+    seen[name] = [w["text"] == text, "".join(s["text"]) == text, s["state"]]
 image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,eA=="}}
 seen["image"] = whole(model="echo", messages=[user([{"type": "text", "text": "look"}, image])])
 seen["question"] = whole(model="interview", messages=[user("begin")])
