@@ -24,7 +24,7 @@ const (
 
 const (
 	// largeLog is the size in bytes above which the answer with a task needs memory from the
-	// budget.
+	// budget before it is read. That of one above membudget.Small needs it once its size is known.
 	largeLog = 1 << 20
 	// foldNeed is the memory that is acquired before the size of a large answer is known.
 	foldNeed = 48 << 20
@@ -73,6 +73,9 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 		return folded{Fold: f}, err
 	}
 	small, err := e.foldSmall(ctx, h)
+	if err == nil && small.size > membudget.Small {
+		return e.foldWithin(ctx, h, small)
+	}
 	if !errors.Is(err, errLargeLog) {
 		return small, err
 	}
@@ -82,18 +85,35 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 	}
 	large, err := e.foldLarge(ctx, h, most)
 	if errors.Is(err, errLargeLog) {
-		large, err = e.foldHuge(ctx, h)
+		return e.foldHuge(ctx, h)
 	}
+	return large, err
+}
+
+// foldWithin acquires the memory for an answer of a known size. If there is none at once, it folds the log
+// again, so that those that wait hold nothing.
+func (e *Engine) foldWithin(ctx context.Context, h *task.Head, f folded) (folded, error) {
+	n := e.answerFactor(ctx) * int64(f.size)
+	if membudget.AccountOf(ctx) == nil {
+		if hold, ok := e.memory.TryAcquire(n); ok {
+			return f.with(ctx, hold), nil
+		}
+	}
+	f = folded{}
+	hold, err := e.acquireAnswer(ctx, n)
 	if err != nil {
-		return folded{}, err
+		return f, err
 	}
-	context.AfterFunc(ctx, large.hold.Release)
-	return large, nil
+	if f, err = e.foldSmall(ctx, h); err != nil {
+		hold.Release()
+		return f, err
+	}
+	return f.with(ctx, hold), nil
 }
 
 // foldLarge folds a log of at most most bytes with memory from the budget.
 func (e *Engine) foldLarge(ctx context.Context, h *task.Head, most int) (folded, error) {
-	hold, err := e.awaitMemory(ctx, foldNeed)
+	hold, err := e.acquireAnswer(ctx, foldNeed)
 	if err != nil {
 		return folded{}, err
 	}
@@ -102,9 +122,37 @@ func (e *Engine) foldLarge(ctx context.Context, h *task.Head, most int) (folded,
 		hold.Release()
 		return folded{}, err
 	}
-	hold.Resize(answerFactor * int64(large.size))
-	large.hold = hold
-	return large, nil
+	n := e.answerFactor(ctx) * int64(large.size)
+	if a := membudget.AccountOf(ctx); a != nil {
+		a.Resize(n)
+	}
+	hold.Resize(n)
+	return large.with(ctx, hold), nil
+}
+
+// answerFactor is the memory for an answer as a multiple of its size.
+func (e *Engine) answerFactor(ctx context.Context) int64 {
+	if a := membudget.AccountOf(ctx); a != nil {
+		return answerFactor + a.Factor
+	}
+	return answerFactor
+}
+
+// acquireAnswer acquires the memory for an answer. That of an operation with an account is the account's, and
+// then there is no Hold.
+func (e *Engine) acquireAnswer(ctx context.Context, n int64) (*membudget.Hold, error) {
+	if a := membudget.AccountOf(ctx); a != nil {
+		return nil, a.Acquire(ctx, n)
+	}
+	return e.awaitMemory(ctx, n)
+}
+
+// with returns f with its memory, which is released at the latest when ctx ends.
+func (f folded) with(ctx context.Context, hold *membudget.Hold) folded {
+	if f.hold = hold; hold != nil {
+		context.AfterFunc(ctx, hold.Release)
+	}
+	return f
 }
 
 // foldHuge folds a log above hugeLog. It folds one at a time: the next one waits for the

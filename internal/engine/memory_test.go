@@ -39,9 +39,11 @@ func TestRunsOfLargeMessagesWait(t *testing.T) {
 		all.Release()
 		synctest.Wait()
 		time.Sleep(time.Second)
-		if a := h.get(id); !a.Head.State.Terminal() {
+		a := h.get(id)
+		if !a.Head.State.Terminal() {
 			t.Errorf("with memory the task is %v", a.Head.State)
 		}
+		a.Release()
 		if s := b.Stats(); s.Used != 0 {
 			t.Errorf("%d bytes are used afterwards", s.Used)
 		}

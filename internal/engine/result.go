@@ -11,7 +11,7 @@ type Answer struct {
 	op.Answer
 	// Size is the approximate size of Fold in bytes, if it is large; otherwise zero.
 	Size int
-	// hold is the memory of a large answer; nil for others.
+	// hold is the memory of an answer above membudget.Small; nil for others.
 	hold *membudget.Hold
 	// Confirmed are the extensions that the agent has confirmed for the answered message; nil
 	// if it has confirmed none, and in answers to other calls.
@@ -20,8 +20,9 @@ type Answer struct {
 
 // sized notes the size of a large fold.
 func (a *Answer) sized(f folded) *Answer {
+	a.hold = f.hold
 	if f.size > largeLog {
-		a.Size, a.hold = f.Fold.Size(), f.hold
+		a.Size = f.Fold.Size()
 	}
 	return a
 }

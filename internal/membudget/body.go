@@ -52,6 +52,14 @@ func (y *Body) Read(p []byte) (int, error) {
 // Release releases the memory. It may be called again.
 func (y *Body) Release() { y.hold.Release() }
 
+// Of returns the Budget of the request whose context ctx is; nil without a Body.
+func Of(ctx context.Context) *Budget {
+	if body, ok := ctx.Value(bodyKey{}).(*Body); ok {
+		return body.budget
+	}
+	return nil
+}
+
 // held reports whether ctx is that of a request whose Body has memory.
 func held(ctx context.Context) bool {
 	body, _ := ctx.Value(bodyKey{}).(*Body)

@@ -289,6 +289,26 @@ type Hold struct {
 // Release returns the bytes to the budget. It may be called again.
 func (h *Hold) Release() { h.Resize(0) }
 
+// size returns the number of bytes.
+func (h *Hold) size() int64 {
+	if h == nil {
+		return 0
+	}
+	h.budget.mu.Lock()
+	defer h.budget.mu.Unlock()
+	return h.n
+}
+
+// joined returns a Hold with the bytes of both, which must not be used any more.
+func (h *Hold) joined(more *Hold) *Hold {
+	if h == nil || more == nil {
+		return cmp.Or(h, more)
+	}
+	h.budget.mu.Lock()
+	defer h.budget.mu.Unlock()
+	return &Hold{budget: h.budget, n: h.n + more.n}
+}
+
 // Resize changes the number of bytes without waiting, also beyond the budget.
 func (h *Hold) Resize(n int64) {
 	if h == nil {

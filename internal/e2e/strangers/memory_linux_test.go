@@ -141,13 +141,18 @@ func readAll(t *testing.T, r hubtest.Request) int {
 }
 
 // peak returns the largest memory of the hub so far, in MiB.
-func peak(t *testing.T, h *hubtest.Hub) int {
+func peak(t *testing.T, h *hubtest.Hub) int { return memoryOf(t, h, "VmHWM:") }
+
+// resident returns the memory of the hub now, in MiB.
+func resident(t *testing.T, h *hubtest.Hub) int { return memoryOf(t, h, "VmRSS:") }
+
+func memoryOf(t *testing.T, h *hubtest.Hub, field string) int {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(h.Process().PID()), "status"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(b), "VmHWM:")
+	_, rest, _ := strings.Cut(string(b), field)
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	if err != nil {
 		t.Fatal(err)

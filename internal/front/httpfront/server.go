@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // maxHead is the size of a request head in bytes, as HTTP/2 counts it, above which the request is
@@ -16,6 +18,9 @@ const (
 
 // keepAliveDefault is the silence after which a stream sends a comment, and HTTP/2 a ping.
 const keepAliveDefault = 15 * time.Second
+
+// window is the number of bytes of a body that HTTP/2 receives before the handler reads them.
+const window = membudget.Small
 
 // NewServer returns a server for h whose limits fit a Front: headers must arrive soon, idle
 // connections end, and there is no limit on a whole request, because streams live long. The
@@ -33,7 +38,9 @@ func NewServer(h http.Handler) *http.Server {
 		IdleTimeout:       120 * time.Second,
 		MaxHeaderBytes:    readHead,
 		Protocols:         &p,
-		HTTP2:             &http.HTTP2Config{SendPingTimeout: keepAliveDefault, PingTimeout: 20 * time.Second},
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream: window, SendPingTimeout: keepAliveDefault, PingTimeout: 20 * time.Second,
+		},
 	}
 	if f, ok := h.(*Front); ok {
 		s.HTTP2.SendPingTimeout = f.cfg.Limits.KeepAlive

@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 )
 
@@ -89,7 +90,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: w.sent, Body: &answer{body, cancel}, ContentLength: -1, Request: r,
+		Header: w.sent, Body: &answer{body, cancel}, ContentLength: w.length(), Request: r,
 	}, nil
 }
 
@@ -175,6 +176,15 @@ func (w *writer) Write(b []byte) (int, error) {
 
 // Flush implements http.Flusher: written data has already been read.
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
+
+// length returns the length of the answer if the handler has set it, or -1.
+func (w *writer) length() int64 {
+	n, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
 
 // finish ends the answer.
 func (w *writer) finish(err error) {

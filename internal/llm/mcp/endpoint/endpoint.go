@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -144,7 +145,11 @@ type onBehalf struct {
 
 // RoundTrip implements http.RoundTripper.
 func (b *onBehalf) RoundTrip(r *http.Request) (*http.Response, error) {
-	return b.next.RoundTrip(r.WithContext(auth.WithPrincipal(r.Context(), b.principal)))
+	resp, err := b.next.RoundTrip(r.WithContext(auth.WithPrincipal(r.Context(), b.principal)))
+	if err == nil {
+		resp.Body = membudget.Counted(r.Context(), resp.Body, resp.ContentLength)
+	}
+	return resp, err
 }
 
 // Close ends the calls of hosts. Their tasks are not canceled, as if the hub had been killed.

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -30,7 +31,9 @@ type running struct {
 	// done is closed when result and err are set.
 	done   chan struct{}
 	result *llm.Result
-	err    error
+	// account is the memory of the answers that the tool has read.
+	account *membudget.Account
+	err     error
 }
 
 // handle answers a call of any tool.
@@ -75,6 +78,8 @@ func (svc *service) arguments(raw json.RawMessage) (args json.RawMessage, wrong 
 func (svc *service) begin(r *running, tool *llm.Tool, args json.RawMessage, asks bool) {
 	ctx, cancel := context.WithCancelCause(svc.base)
 	r.cancel = cancel
+	r.account = svc.account()
+	ctx = r.account.Context(ctx)
 	call := &llm.Call{Arguments: args, Progress: r.progress.report}
 	if asks {
 		call.Ask = r.ask
@@ -106,14 +111,15 @@ func (svc *service) perform(ctx context.Context, tool *llm.Tool, call *llm.Call)
 // response must ask the caller a question.
 func (svc *service) await(ctx context.Context, r *running, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	defer r.progress.attach(context.WithoutCancel(ctx), nil)
-	if svc.atWork != nil && req.Extra != nil {
-		svc.atWork(req.Extra.Header)
+	if svc.exchanges != nil && req.Extra != nil {
+		svc.exchanges.begin(req.Extra.Header)
 	}
 	beat := time.NewTicker(svc.Limits.Beat)
 	defer beat.Stop()
 	for {
 		select {
 		case <-r.done:
+			defer svc.exchanges.release(req.Extra, r.account)
 			return svc.outcome(r), nil
 		case a := <-r.asks:
 			if modern(req) {
@@ -125,6 +131,7 @@ func (svc *service) await(ctx context.Context, r *running, req *mcp.CallToolRequ
 		case <-ctx.Done():
 			r.cancel(context.Cause(ctx))
 			<-r.done
+			r.account.Release()
 			return nil, context.Cause(ctx)
 		}
 	}

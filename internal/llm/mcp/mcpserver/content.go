@@ -120,7 +120,7 @@ func (svc *service) keep(b *llm.MCPBlock) mcp.Content {
 	if guard.HasLabel(preview) {
 		preview = "" // the label would have no end
 	}
-	uri, ok := svc.results.add(item)
+	uri, ok := svc.results.add(svc, item)
 	if !ok {
 		return &mcp.TextContent{Text: fmt.Sprintf("(%d bytes, which is more than can be kept here) %s", size, preview), Meta: b.Meta}
 	}

@@ -7,6 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
@@ -24,7 +27,10 @@ type exchange struct {
 
 	mu    sync.Mutex // guards the fields below, and writing
 	began bool
+	ended bool
 	beat  *pulse.Pulse // nil unless the answer has events
+	// accounts are the memory of the results in the answer.
+	accounts []*membudget.Account
 }
 
 // Header implements http.ResponseWriter.
@@ -89,11 +95,26 @@ func (x *exchange) called() {
 	}
 }
 
-// end ends the comments.
+// charge releases an account at the end of the exchange.
+func (x *exchange) charge(a *membudget.Account) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.ended {
+		a.Release()
+		return
+	}
+	x.accounts = append(x.accounts, a)
+}
+
+// end ends the comments, and releases the memory of the answer.
 func (x *exchange) end() {
 	x.mu.Lock()
-	beat := x.beat
+	x.ended = true
+	beat, accounts := x.beat, x.accounts
 	x.mu.Unlock()
+	for _, a := range accounts {
+		a.Release()
+	}
 	if beat != nil {
 		beat.Stop()
 	}
@@ -123,4 +144,19 @@ func (s *exchanges) begin(header http.Header) {
 	if x, ok := s.open.Load(header.Get(headerExchange)); ok {
 		x.(*exchange).called()
 	}
+}
+
+// release releases an account at the end of an exchange, or now if that has ended or there is none. s may be
+// nil.
+func (s *exchanges) release(extra *mcp.RequestExtra, a *membudget.Account) {
+	if a == nil {
+		return
+	}
+	if extra != nil {
+		if x, ok := s.open.Load(extra.Header.Get(headerExchange)); ok {
+			x.(*exchange).charge(a)
+			return
+		}
+	}
+	a.Release()
 }

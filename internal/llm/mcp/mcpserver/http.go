@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
+	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // Handler is the streamable HTTP endpoint. Its fields must not change once it serves. It does
@@ -45,33 +46,25 @@ type Handler struct {
 
 	exchanges exchanges
 
-	readingOnce sync.Once
-	// reading has a place for each resource that is read. The SDK holds several copies of each.
-	reading chan struct{}
+	once sync.Once
+	// memory is that of answers of the hub until the client has read what was made of them: half of that of
+	// the hub's requests, and beside it, so that slow clients of MCP delay no others.
+	memory *membudget.Budget
+	// results and events are kept for all callers.
+	results results
+	events  *mcp.MemoryEventStore
 }
 
-// maxReading is the number of resources that are read at one time, readingWait how long a request waits for
-// its turn.
-const (
-	maxReading  = 2
-	readingWait = 20 * time.Second
-)
+// maxEvents is the size in bytes of the events that are kept for clients that reconnect.
+const maxEvents = 16 << 20
 
-// turn waits until a request for a resource may be performed. It returns nil if it has waited too long.
-func (h *Handler) turn(ctx context.Context, message []byte) (done func()) {
-	var m struct{ Method string }
-	if json.Unmarshal(message, &m) != nil || m.Method != "resources/read" {
-		return func() {}
+// init begins to count the memory of answers if the hub does.
+func (h *Handler) init(ctx context.Context) {
+	if b := membudget.Of(ctx); b != nil {
+		h.memory = &membudget.Budget{Max: b.Stats().Max / 2}
 	}
-	h.readingOnce.Do(func() { h.reading = make(chan struct{}, maxReading) })
-	ctx, cancel := context.WithTimeout(ctx, readingWait)
-	defer cancel()
-	select {
-	case h.reading <- struct{}{}:
-		return func() { <-h.reading }
-	case <-ctx.Done():
-		return nil
-	}
+	h.events = mcp.NewMemoryEventStore(nil)
+	h.events.SetMaxBytes(maxEvents)
 }
 
 // caller is the state of one caller.
@@ -94,6 +87,7 @@ const (
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.once.Do(func() { h.init(r.Context()) })
 	c, status, wrong := h.acquire(r)
 	if wrong != "" {
 		refuse(w, status, wrong)
@@ -110,13 +104,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuseMessage(w, http.StatusBadRequest, id, err)
 		return
 	}
-	done := h.turn(r.Context(), b)
-	if done == nil {
-		w.Header().Set("Retry-After", "5")
-		refuse(w, http.StatusTooManyRequests, "the hub reads other resources; try again later")
-		return
-	}
-	defer done()
 	x := &exchange{
 		w: w, rc: rc, time: cmp.Or(h.WriteTime, 30*time.Second), quiet: cmp.Or(h.KeepAlive, 15*time.Second), header: make(http.Header),
 	}
@@ -177,7 +164,7 @@ func (h *Handler) acquire(r *http.Request) (c *caller, status int, wrong string)
 func (h *Handler) start(c *caller, r *http.Request) {
 	defer close(c.ready)
 	c.service = h.Server(r).open(r.Context())
-	c.service.atWork = h.exchanges.begin
+	c.service.exchanges, c.service.memory, c.service.results = &h.exchanges, h.memory, &h.results
 	one := func(*http.Request) *mcp.Server { return c.service.mcp }
 	options := mcp.StreamableHTTPOptions{
 		// The surrounding server checks Host and Origin.
@@ -188,7 +175,7 @@ func (h *Handler) start(c *caller, r *http.Request) {
 	single.Stateless, single.PropagateRequestCancellation = true, true
 	c.single = mcp.NewStreamableHTTPHandler(one, &single)
 	options.SessionTimeout = cmp.Or(h.Idle, time.Hour)
-	options.EventStore = mcp.NewMemoryEventStore(nil)
+	options.EventStore = h.events
 	c.sessions = mcp.NewStreamableHTTPHandler(one, &options)
 }
 

@@ -90,13 +90,15 @@ func (svc *service) listing(next mcp.MethodHandler) mcp.MethodHandler {
 // read answers with a resource.
 func (svc *service) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := req.Params.URI
-	if item := svc.results.item(uri); item != nil {
+	if item := svc.results.item(svc, uri); item != nil {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{item}}, nil
 	}
 	if svc.Library == nil {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	found, err := svc.Library.Read(ctx, uri)
+	account := svc.account()
+	defer svc.exchanges.release(req.Extra, account)
+	found, err := svc.Library.Read(account.Context(ctx), uri)
 	if err != nil {
 		return nil, readError(uri, err)
 	}

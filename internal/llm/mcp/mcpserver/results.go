@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"crypto/rand"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,45 +11,69 @@ import (
 // resultPrefix is the prefix of the addresses of stored results.
 const resultPrefix = "parley://results/"
 
-// resultStore stores results that were too large for a response. It drops the oldest when it
-// has no more room.
-type resultStore struct {
-	max int
+// maxResults is the size in bytes of the stored results of all callers.
+const maxResults = 32 << 20
 
-	mu    sync.Mutex // guards the fields below
-	items map[string]*mcp.ResourceContents
-	order []string
-	size  int
+// results stores results that were too large for a response. It drops the oldest when it has no more room.
+type results struct {
+	mu  sync.Mutex // guards the field below
+	all []result   // the oldest first
 }
 
-// add stores an item and returns its address. It returns false if the item exceeds the total
+type result struct {
+	owner *service
+	item  *mcp.ResourceContents
+}
+
+// add stores an item for a caller and returns its address. It returns false if the item exceeds the total
 // room.
-func (k *resultStore) add(item *mcp.ResourceContents) (uri string, ok bool) {
-	size := len(item.Text) + len(item.Blob)
-	if size > k.max {
+func (k *results) add(owner *service, item *mcp.ResourceContents) (uri string, ok bool) {
+	size := sizeOfContents(item)
+	if size > min(owner.Limits.Kept, maxResults) {
 		return "", false
 	}
 	item.URI = resultPrefix + rand.Text()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for k.size+size > k.max {
-		oldest := k.items[k.order[0]]
-		k.size -= len(oldest.Text) + len(oldest.Blob)
-		delete(k.items, oldest.URI)
-		k.order = k.order[1:]
-	}
-	if k.items == nil {
-		k.items = make(map[string]*mcp.ResourceContents)
-	}
-	k.items[item.URI] = item
-	k.order = append(k.order, item.URI)
-	k.size += size
+	k.dropLocked(owner.Limits.Kept-size, func(r result) bool { return r.owner == owner })
+	k.dropLocked(maxResults-size, func(result) bool { return true })
+	k.all = append(k.all, result{owner, item})
 	return item.URI, true
 }
 
-// item returns an item that is still stored, or nil.
-func (k *resultStore) item(uri string) *mcp.ResourceContents {
+func sizeOfContents(item *mcp.ResourceContents) int { return len(item.Text) + len(item.Blob) }
+
+// dropLocked drops the oldest of the items that belong to a group, until they have at most room bytes.
+func (k *results) dropLocked(room int, belongs func(result) bool) {
+	size := 0
+	for _, r := range k.all {
+		if belongs(r) {
+			size += sizeOfContents(r.item)
+		}
+	}
+	k.all = slices.DeleteFunc(k.all, func(r result) bool {
+		if !belongs(r) || size <= room {
+			return false
+		}
+		size -= sizeOfContents(r.item)
+		return true
+	})
+}
+
+// item returns an item of a caller that is still stored, or nil.
+func (k *results) item(owner *service, uri string) *mcp.ResourceContents {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.items[uri]
+	i := slices.IndexFunc(k.all, func(r result) bool { return r.owner == owner && r.item.URI == uri })
+	if i < 0 {
+		return nil
+	}
+	return k.all[i].item
+}
+
+// drop removes all items of a caller.
+func (k *results) drop(owner *service) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = slices.DeleteFunc(k.all, func(r result) bool { return r.owner == owner })
 }

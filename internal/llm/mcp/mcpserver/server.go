@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -49,7 +49,7 @@ type Limits struct {
 	// not fit become links to resources. The default is 512 KiB.
 	Result int
 	// Kept is the total size in bytes of such parts; the oldest are dropped first. The default
-	// is 32 MiB.
+	// is 32 MiB, which all callers of a Handler share.
 	Kept int
 	// Calls is the largest number of concurrent calls. The default is 32.
 	Calls int
@@ -70,7 +70,7 @@ func (l Limits) withDefaults() Limits {
 		Message:   cmp.Or(l.Message, 4<<20),
 		Arguments: cmp.Or(l.Arguments, 1<<20),
 		Result:    cmp.Or(l.Result, 512<<10),
-		Kept:      cmp.Or(l.Kept, 32<<20),
+		Kept:      cmp.Or(l.Kept, maxResults),
 		Calls:     cmp.Or(l.Calls, 32),
 		Tools:     cmp.Or(l.Tools, 1000),
 		Watches:   cmp.Or(l.Watches, 64),
@@ -84,11 +84,13 @@ type service struct {
 	Server
 
 	mcp *mcp.Server
-	// atWork receives the header of the request of a call whose tool runs; nil without HTTP.
-	atWork func(http.Header)
+	// exchanges are those of HTTP; nil without.
+	exchanges *exchanges
+	// memory is that of answers of the hub; nil if it is not counted.
+	memory *membudget.Budget
 	// slots has one element for each call in progress.
 	slots   chan struct{}
-	results resultStore
+	results *results
 	watch   watches
 
 	// base ends with the service.
@@ -113,14 +115,13 @@ const firstList = 5 * time.Second
 // open starts a Server. It lists the current tools, and follows their changes until the service
 // is closed.
 func (s *Server) open(ctx context.Context) *service {
-	svc := &service{Server: *s, tools: make(map[string]*exposedTool), suspended: make(map[string]*suspended)}
+	svc := &service{Server: *s, results: new(results), tools: make(map[string]*exposedTool), suspended: make(map[string]*suspended)}
 	svc.Name = cmp.Or(svc.Name, "parley")
 	svc.Limits = svc.Limits.withDefaults()
 	if svc.Logger == nil {
 		svc.Logger = slog.New(slog.DiscardHandler)
 	}
 	svc.slots = make(chan struct{}, svc.Limits.Calls)
-	svc.results.max = svc.Limits.Kept
 	svc.base, svc.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	svc.watch = watches{service: svc, of: make(map[string]*watch)}
 	svc.mcp = mcp.NewServer(&mcp.Implementation{Name: svc.Name, Title: "Parley", Version: svc.Version}, &mcp.ServerOptions{
@@ -152,6 +153,7 @@ func (s *Server) open(ctx context.Context) *service {
 // close ends all calls and waits for all goroutines.
 func (svc *service) close() {
 	svc.cancel()
+	svc.results.drop(svc)
 	svc.mu.Lock()
 	for _, p := range svc.suspended {
 		p.timer.Stop()
@@ -161,6 +163,18 @@ func (svc *service) close() {
 		svc.wg.Go(func() { _ = ss.Close() })
 	}
 	svc.wg.Wait()
+}
+
+// resultFactor is the memory for an answer of the hub until the client has read what a tool or a resource has
+// made of it, as a multiple of its size: decoded, labelled, as a result, in JSON, and as an event.
+const resultFactor = 6
+
+// account returns the memory of a call; nil if it is not counted.
+func (svc *service) account() *membudget.Account {
+	if svc.memory == nil {
+		return nil
+	}
+	return &membudget.Account{Budget: svc.memory, Factor: resultFactor}
 }
 
 // busy reports whether calls are in progress.

@@ -1,0 +1,112 @@
+package membudget
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// Account is the memory of an operation that reads answers of the hub and makes something of them. It holds
+// what the largest answer needs, and is released when the result of the operation has been sent. A nil
+// Account counts nothing.
+type Account struct {
+	// Budget is that of the answers, instead of that of the hub.
+	Budget *Budget
+	// Factor is the memory for what the operation makes of an answer, as a multiple of its size.
+	Factor int64
+
+	mu   sync.Mutex // guards the fields below
+	hold *Hold
+}
+
+type accountKey struct{}
+
+// Context returns a context for the operation.
+func (a *Account) Context(ctx context.Context) context.Context {
+	if a == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, accountKey{}, a)
+}
+
+// AccountOf returns the Account of an operation; nil without one.
+func AccountOf(ctx context.Context) *Account {
+	a, _ := ctx.Value(accountKey{}).(*Account)
+	return a
+}
+
+// Acquire makes the account hold at least n bytes. It waits like Budget.Acquire.
+func (a *Account) Acquire(ctx context.Context, n int64) error {
+	held, class := a.held(), Answer
+	if held >= n {
+		return nil
+	}
+	if held > 0 {
+		class = more
+	}
+	rest, err := a.Budget.acquire(ctx, class, n-held)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hold = a.hold.joined(rest)
+	return nil
+}
+
+// Resize makes the account hold n bytes, without waiting.
+func (a *Account) Resize(n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hold.Resize(n)
+}
+
+func (a *Account) held() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.hold.size()
+}
+
+// Release releases the memory. It may be called again.
+func (a *Account) Release() {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.hold.Release()
+	a.hold = nil
+}
+
+// Counted returns the body of an answer to the operation of ctx, which counts in its Account beyond Small
+// bytes. size is that of the body, or negative if it is not known.
+func Counted(ctx context.Context, body io.ReadCloser, size int64) io.ReadCloser {
+	a := AccountOf(ctx)
+	if a == nil {
+		return body
+	}
+	return &counted{ReadCloser: body, account: a, ctx: ctx, step: max(size, 4*Small), room: Small}
+}
+
+// counted is the body of an answer.
+type counted struct {
+	io.ReadCloser
+
+	account *Account
+	ctx     context.Context // of the request
+	// step is the number of bytes for which memory is acquired at once, room that for which there is some.
+	step, room, got int64
+}
+
+// Read implements io.Reader. Its error wraps apierror.ErrExhausted if there is no memory.
+func (c *counted) Read(p []byte) (int, error) {
+	if c.room == c.got {
+		if err := c.account.Acquire(c.ctx, c.account.Factor*(c.got+c.step)); err != nil {
+			return 0, err
+		}
+		c.room = c.got + c.step
+	}
+	n, err := c.ReadCloser.Read(p[:min(int64(len(p)), c.room-c.got)])
+	c.got += int64(n)
+	return n, err
+}
