@@ -78,6 +78,59 @@ func (a *Account) Release() {
 	a.hold = nil
 }
 
+// Taken returns a body that counts factor times what is read of it beyond Small bytes, until it is closed.
+func (b *Budget) Taken(ctx context.Context, body io.ReadCloser, factor int64) io.ReadCloser {
+	return &taken{ReadCloser: body, ctx: ctx, Taker: Taker{Budget: b, Factor: factor}}
+}
+
+type taken struct {
+	io.ReadCloser
+	Taker
+
+	ctx context.Context // of the request
+	got int64
+}
+
+// Read implements io.Reader.
+func (t *taken) Read(p []byte) (int, error) {
+	t.Grow(t.ctx, t.got+1)
+	n, err := t.ReadCloser.Read(p)
+	t.got += int64(n)
+	return n, err
+}
+
+// Close implements io.Closer.
+func (t *taken) Close() error {
+	t.Release()
+	return t.ReadCloser.Close()
+}
+
+// Taker is the memory of a message of a peer while it arrives: Factor times its size. It belongs to one
+// goroutine.
+type Taker struct {
+	Budget *Budget
+	Factor int64
+
+	room int64
+	hold *Hold
+}
+
+// Grow takes memory for a message that has n bytes by now, in steps that double.
+func (t *Taker) Grow(ctx context.Context, n int64) {
+	if t.Budget == nil || n <= max(t.room, Small) {
+		return
+	}
+	step := max(t.room, 4*Small)
+	t.hold = t.hold.joined(t.Budget.Take(ctx, t.Factor*step))
+	t.room += step
+}
+
+// Release releases the memory. It may be called again.
+func (t *Taker) Release() {
+	t.hold.Release()
+	t.hold, t.room = nil, 0
+}
+
 // Counted returns the body of an answer to the operation of ctx, which counts in its Account beyond Small
 // bytes. size is that of the body, or negative if it is not known.
 func Counted(ctx context.Context, body io.ReadCloser, size int64) io.ReadCloser {

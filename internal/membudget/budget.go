@@ -202,6 +202,16 @@ func (b *Budget) Count(n int64) *Hold {
 	return &Hold{budget: b, n: n}
 }
 
+// Take acquires n bytes for what a peer sends unasked, which cannot be refused: it waits for them for Wait at
+// most, and then occupies them beyond the budget.
+func (b *Budget) Take(ctx context.Context, n int64) *Hold {
+	h, err := b.acquire(ctx, Work, n)
+	if err != nil {
+		return b.Count(n)
+	}
+	return h
+}
+
 // enter acquires n bytes, or returns a waiting operation.
 func (b *Budget) enter(class Class, n int64) (*list.Element, *Hold) {
 	b.mu.Lock()

@@ -3,6 +3,7 @@ package membudget_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -250,3 +251,64 @@ func TestDecoded(t *testing.T) {
 		t.Errorf("Decoded = %d", got)
 	}
 }
+
+// closer is a body that ends well.
+type closer struct{ io.Reader }
+
+func (closer) Close() error { return nil }
+
+// An account holds what its largest answer needs, and answers without one and small ones need nothing.
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	b := &membudget.Budget{Max: 64 << 20, Wait: time.Millisecond}
+	a := &membudget.Account{Budget: b, Factor: 3}
+	ctx := a.Context(t.Context())
+	read := func(ctx context.Context, n, size int64) error {
+		_, err := io.Copy(io.Discard, membudget.Counted(ctx, closer{io.LimitReader(zeros{}, n)}, size))
+		return err
+	}
+	for i, step := range []struct{ n, size, want int64 }{
+		{60 << 10, -1, 0},
+		{2 << 20, 2 << 20, 6 << 20},
+		{1 << 20, 1 << 20, 6 << 20},
+		{3 << 20, -1, 9 << 20},
+	} {
+		if err := read(ctx, step.n, step.size); err != nil {
+			t.Fatal(err)
+		}
+		if used := b.Stats().Used; used < step.want || used > step.want+step.want/4 {
+			t.Errorf("after answer %d: %d bytes are used, want %d", i, used, step.want)
+		}
+	}
+	other := &membudget.Account{Budget: b, Factor: 3}
+	if err := read(other.Context(t.Context()), 20<<20, -1); !errors.Is(err, apierror.ErrExhausted) {
+		t.Errorf("another operation beyond the budget: %v", err)
+	}
+	a.Release()
+	other.Release()
+	if err := read(t.Context(), 20<<20, -1); err != nil || b.Stats().Used != 0 {
+		t.Errorf("an answer without an account: %v, %d bytes are used", err, b.Stats().Used)
+	}
+}
+
+// A message of a peer takes memory while it is read, waits for it, and takes it beyond the budget after that.
+func TestTaken(t *testing.T) {
+	t.Parallel()
+	b := &membudget.Budget{Max: 1 << 20, Wait: time.Millisecond}
+	body := b.Taken(t.Context(), closer{io.LimitReader(zeros{}, 1<<20)}, 2)
+	if n, err := io.Copy(io.Discard, body); n != 1<<20 || err != nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	if used := b.Stats().Used; used < 2<<20 {
+		t.Errorf("%d bytes are used for a body of 1 MiB", used)
+	}
+	body.Close()
+	if used := b.Stats().Used; used != 0 {
+		t.Errorf("%d bytes are used at the end", used)
+	}
+}
+
+// zeros is an endless reader.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }

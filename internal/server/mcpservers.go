@@ -13,21 +13,23 @@ import (
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
+	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // mcpServers creates the clients of the configured MCP servers, which runMCPServers runs.
 func (h *Hub) mcpServers() *mcpclient.Set {
 	s := new(mcpclient.Set)
+	memory := &membudget.Budget{Max: cmp.Or(int64(h.cfg.Limits.Memory), membudget.Default()) / 2}
 	for i := range h.cfg.MCPServers {
-		s.Clients = append(s.Clients, h.mcpClient(&h.cfg.MCPServers[i]))
+		s.Clients = append(s.Clients, h.mcpClient(&h.cfg.MCPServers[i], memory))
 	}
 	return s
 }
 
-func (h *Hub) mcpClient(m *config.MCPServer) *mcpclient.Client {
+func (h *Hub) mcpClient(m *config.MCPServer, memory *membudget.Budget) *mcpclient.Client {
 	c := &mcpclient.Client{
 		Name: m.Name, URL: m.URL, Header: m.Header(), Lazy: m.Start == "demand", Choice: m.Tools.Choice(),
-		Version: parley.Version, Logger: h.logger, Guard: h.cfg.Safety.Guard(),
+		Version: parley.Version, Logger: h.logger, Guard: h.cfg.Safety.Guard(), Memory: memory,
 		Limits: mcpclient.Limits{
 			Call: duration(m.Timeout), Calls: m.Calls, Tools: m.MaxTools, Message: int(m.MaxMessage),
 		},

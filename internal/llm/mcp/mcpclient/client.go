@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/llm"
 )
@@ -41,6 +42,8 @@ type Client struct {
 	Logger *slog.Logger
 	// Limits bound the server's use of resources.
 	Limits Limits
+	// Memory counts large messages of the server. If nil, they are not counted.
+	Memory *membudget.Budget
 	// Guard labels and screens the texts of tools. The zero Guard adds warnings.
 	Guard guard.Guard
 

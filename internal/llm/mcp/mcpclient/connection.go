@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/llm/mcp/stdio"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/wake"
 )
@@ -185,7 +186,7 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 		return nil, nil, err
 	}
 	var garbage atomic.Int64
-	pipe := stdio.NewPipe(program, program, stdio.Options{Limit: c.Limits.Message, Bad: func(f *stdio.Fault) error {
+	pipe := stdio.NewPipe(program, program, stdio.Options{Limit: c.Limits.Message, Memory: c.Memory, Bad: func(f *stdio.Fault) error {
 		if n := garbage.Add(1); !f.Long && n <= int64(c.Limits.Garbage) {
 			c.Logger.Debug("an MCP server has written a line that is no message", "server", c.Name, "problem", f.Err.Message)
 			return nil
@@ -214,7 +215,7 @@ func (c *Client) httpTransport() mcp.Transport {
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = &limitedTransport{client.Transport, c.Header, int64(c.Limits.Message)}
+	client.Transport = &limitedTransport{client.Transport, c.Header, int64(c.Limits.Message), c.Memory}
 	return &mcp.StreamableClientTransport{Endpoint: c.URL, HTTPClient: client, MaxRetries: 2, MaxEventSize: c.Limits.Message}
 }
 
@@ -224,6 +225,7 @@ type limitedTransport struct {
 	next   http.RoundTripper
 	header http.Header
 	limit  int64
+	memory *membudget.Budget
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -238,7 +240,7 @@ func (b *limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if resp = httpcall.Veil(r, resp); err != nil || resp.Header.Get("Content-Type") == "text/event-stream" {
 		return resp, err
 	}
-	resp.Body = &limitedBody{resp.Body, b.limit}
+	resp.Body = b.memory.Taken(r.Context(), &limitedBody{resp.Body, b.limit}, resultFactor)
 	return resp, nil
 }
 

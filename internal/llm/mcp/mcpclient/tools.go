@@ -241,10 +241,14 @@ func (c *Client) failed(format string, args ...any) *llm.Result {
 	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(fmt.Sprintf(format, args...))}}
 }
 
+// resultFactor is the memory for a result while it is converted, as a multiple of its size.
+const resultFactor = 4
+
 // result converts a result of the server.
 func (c *Client) result(res *mcp.CallToolResult) *llm.Result {
 	var r llm.MCPResult
 	b, err := json.Marshal(res)
+	defer c.Memory.Count(resultFactor * int64(len(b))).Release()
 	if err == nil {
 		err = json.Unmarshal(b, &r)
 	}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // Pipe is a connection over two pipes.
@@ -24,6 +26,9 @@ type Pipe struct {
 	ended func()
 	lines chan line
 	once  sync.Once
+	// budget is that of large lines, last the memory of the one that Read has returned last.
+	budget *membudget.Budget
+	last   membudget.Taker
 	// closed is closed with the pipe.
 	closed chan struct{}
 
@@ -42,6 +47,8 @@ type Options struct {
 	// Ended is called when the other side has closed its output. Open requests may still be
 	// answered for a while. It may be nil.
 	Ended func()
+	// Memory counts large messages until the next one is read. It may be nil.
+	Memory *membudget.Budget
 }
 
 // Fault describes an invalid line.
@@ -55,7 +62,10 @@ type Fault struct {
 // NewPipe returns a connection that reads from in, which it closes, and writes to out. It reads
 // nothing before Run.
 func NewPipe(in io.ReadCloser, out io.Writer, o Options) *Pipe {
-	return &Pipe{in: in, out: out, limit: o.Limit, bad: o.Bad, ended: o.Ended, lines: make(chan line), closed: make(chan struct{})}
+	return &Pipe{
+		in: in, out: out, limit: o.Limit, bad: o.Bad, ended: o.Ended, lines: make(chan line), closed: make(chan struct{}),
+		budget: o.Memory,
+	}
 }
 
 // line is a line that was read, or an error.
@@ -64,6 +74,8 @@ type line struct {
 	// long is set if the line exceeds the limit: text is its beginning.
 	long bool
 	err  error
+	// memory is that of a large line.
+	memory membudget.Taker
 }
 
 var _ mcp.Connection = (*Pipe)(nil)
@@ -88,10 +100,11 @@ func (p *Pipe) Close() error {
 func (p *Pipe) Run() {
 	r := bufio.NewReaderSize(p.in, 64<<10)
 	for {
-		l := nextLine(r, p.limit)
+		l := p.nextLine(r)
 		select {
 		case p.lines <- l:
 		case <-p.closed:
+			l.memory.Release()
 			return
 		}
 		if l.err != nil {
@@ -100,15 +113,19 @@ func (p *Pipe) Run() {
 	}
 }
 
+// messageFactor is the memory for a message while it is read and decoded, as a multiple of its size.
+const messageFactor = 4
+
 // nextLine reads a line and keeps at most limit bytes of it.
-func nextLine(r *bufio.Reader, limit int) line {
-	var l line
+func (p *Pipe) nextLine(r *bufio.Reader) line {
+	l := line{memory: membudget.Taker{Budget: p.budget, Factor: messageFactor}}
 	for {
 		piece, err := r.ReadSlice('\n')
-		if len(l.text)+len(piece) > limit {
+		if len(l.text)+len(piece) > p.limit {
 			l.long = true
-			piece = piece[:limit-len(l.text)]
+			piece = piece[:p.limit-len(l.text)]
 		}
+		l.memory.Grow(context.Background(), int64(len(l.text)+len(piece)))
 		l.text = append(l.text, piece...)
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -124,12 +141,14 @@ func nextLine(r *bufio.Reader, limit int) line {
 // Read implements mcp.Connection.
 func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
+		p.last.Release()
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-p.closed:
 			return nil, io.EOF
 		case l := <-p.lines:
+			p.last = l.memory
 			if l.err != nil {
 				p.settle()
 				return nil, l.err
