@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/wake"
 )
@@ -78,6 +79,10 @@ func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.As(err, &large):
 		http.Error(w, "the notification is too large", http.StatusRequestEntityTooLarge)
+		return
+	case errors.Is(err, apierror.ErrExhausted):
+		w.Header().Set("Retry-After", "5")
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
 		return
 	case err != nil, rawjson.KindOf(body) != rawjson.Object, rawjson.Check(body, maxNesting) != nil:
 		http.Error(w, "the notification is not a JSON object", http.StatusBadRequest)

@@ -196,11 +196,20 @@ func (e *Engine) readPage(ctx context.Context, key task.Key, after int64, acquir
 	for i := range page {
 		size += page[i].Size()
 	}
-	if err != nil || size <= largePage {
+	a, most := membudget.AccountOf(ctx), largePage
+	if a != nil {
+		most = membudget.Small
+	}
+	if err != nil || size <= most {
 		return page, nil, err
 	}
 	page = nil
-	hold, err := acquire(ctx, logFactor*int64(size))
+	var hold *membudget.Hold
+	if a != nil {
+		err = a.Acquire(ctx, logFactor*int64(size))
+	} else {
+		hold, err = acquire(ctx, logFactor*int64(size))
+	}
 	if err != nil {
 		return nil, nil, err
 	}

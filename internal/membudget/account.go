@@ -3,6 +3,7 @@ package membudget
 import (
 	"context"
 	"io"
+	"net/http"
 	"sync"
 )
 
@@ -59,6 +60,18 @@ func (a *Account) Resize(n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hold.Resize(n)
+}
+
+// Charge makes the account hold at least n bytes that are occupied already, also beyond the budget.
+func (a *Account) Charge(n int64) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if rest := n - a.hold.size(); rest > 0 {
+		a.hold = a.hold.joined(a.Budget.Count(rest))
+	}
 }
 
 func (a *Account) held() int64 {
@@ -132,13 +145,13 @@ func (t *Taker) Release() {
 }
 
 // Counted returns the body of an answer to the operation of ctx, which counts in its Account beyond Small
-// bytes. size is that of the body, or negative if it is not known.
-func Counted(ctx context.Context, body io.ReadCloser, size int64) io.ReadCloser {
+// bytes. The events of a stream do not count, because they may be forgotten.
+func Counted(ctx context.Context, resp *http.Response) io.ReadCloser {
 	a := AccountOf(ctx)
-	if a == nil {
-		return body
+	if a == nil || resp.Header.Get("Content-Type") == "text/event-stream" {
+		return resp.Body
 	}
-	return &counted{ReadCloser: body, account: a, ctx: ctx, step: max(size, 4*Small), room: Small}
+	return &counted{ReadCloser: resp.Body, account: a, ctx: ctx, step: max(resp.ContentLength, 4*Small), room: Small}
 }
 
 // counted is the body of an answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -264,7 +265,7 @@ func TestAccount(t *testing.T) {
 	a := &membudget.Account{Budget: b, Factor: 3}
 	ctx := a.Context(t.Context())
 	read := func(ctx context.Context, n, size int64) error {
-		_, err := io.Copy(io.Discard, membudget.Counted(ctx, closer{io.LimitReader(zeros{}, n)}, size))
+		_, err := io.Copy(io.Discard, membudget.Counted(ctx, &http.Response{Body: closer{io.LimitReader(zeros{}, n)}, ContentLength: size}))
 		return err
 	}
 	for i, step := range []struct{ n, size, want int64 }{
@@ -283,6 +284,11 @@ func TestAccount(t *testing.T) {
 	other := &membudget.Account{Budget: b, Factor: 3}
 	if err := read(other.Context(t.Context()), 20<<20, -1); !errors.Is(err, apierror.ErrExhausted) {
 		t.Errorf("another operation beyond the budget: %v", err)
+	}
+	a.Charge(10 << 20)
+	a.Charge(5 << 20)
+	if used := b.Stats().Used - 64<<20; used > 10<<20 {
+		t.Errorf("%d bytes are used beyond the budget, want at most 10 MiB", used)
 	}
 	a.Release()
 	other.Release()

@@ -30,6 +30,7 @@ func TestReference(t *testing.T) {
 		"reference/configuration.md": configurationPage,
 		"reference/errors.md":        errorsPage,
 		"decisions.md":               recordsPage,
+		"limits.md":                  limitsPage,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/sse"
 )
 
@@ -120,6 +121,7 @@ func (p *page) roundTrip(r *http.Request) (*http.Response, error) {
 		defer func() { _ = resp.Body.Close() }()
 		return nil, refused(resp.StatusCode, resp.Header, resp.Body)
 	}
+	resp.Body = membudget.Counted(r.Context(), resp)
 	return resp, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/hosts"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -37,8 +38,10 @@ type Handler struct {
 	// hub.
 	Providers []*openid.Provider
 
-	once  sync.Once
-	names *hosts.Names
+	once, count sync.Once
+	names       *hosts.Names
+	// memory is that of the answers of the hub to pages: half of that of its requests, and beside it.
+	memory *membudget.Budget
 	// prefix is the path of PublicURL without a slash at its end; templates are the pages with it.
 	prefix    string
 	templates *template.Template
@@ -52,12 +55,19 @@ type Handler struct {
 
 var _ http.Handler = (*Handler)(nil)
 
-// maxForm is the maximum size of a form in bytes, maxBareForm that of a person who has not signed in.
-const maxForm, maxBareForm = 1 << 20, 16 << 10
+// The maximum sizes of forms in bytes.
+const (
+	maxForm = 1 << 20
+	// maxBareForm is that of a person who has not signed in.
+	maxBareForm = 16 << 10
+)
 
 // policyOfContent lets a page load its own style, script, images and sounds, and nothing else.
 const policyOfContent = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// pageFactor is the memory for an answer of the hub until its page is written, as a multiple of its size.
+const pageFactor = 6
 
 // headers are those of every answer. With no-referrer, browsers send forms with the origin "null".
 var headers = [][2]string{
@@ -143,6 +153,12 @@ var bareRoutes = []struct {
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(h.init)
+	if b := membudget.Of(r.Context()); b != nil {
+		h.count.Do(func() { h.memory = &membudget.Budget{Max: b.Stats().Max / 2} })
+		a := &membudget.Account{Budget: h.memory, Factor: pageFactor}
+		defer a.Release()
+		r = r.WithContext(a.Context(r.Context()))
+	}
 	for _, each := range headers {
 		w.Header().Set(each[0], each[1])
 	}

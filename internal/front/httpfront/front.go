@@ -254,8 +254,7 @@ func (x *exchange) serve() {
 		x.serveMetadata()
 		return
 	case atCallback:
-		x.wrote = true
-		x.front.cfg.Callbacks.ServeHTTP(x.w, x.r)
+		x.handOver(x.front.cfg.Callbacks, x.r)
 		return
 	case atConsole:
 		x.writeSoon()

@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
-
-	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // maxHead is the size of a request head in bytes, as HTTP/2 counts it, above which the request is
@@ -20,7 +18,7 @@ const (
 const keepAliveDefault = 15 * time.Second
 
 // window is the number of bytes of a body that HTTP/2 receives before the handler reads them.
-const window = membudget.Small
+const window = 64 << 10
 
 // NewServer returns a server for h whose limits fit a Front: headers must arrive soon, idle
 // connections end, and there is no limit on a whole request, because streams live long. The

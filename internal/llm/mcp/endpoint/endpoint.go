@@ -147,7 +147,7 @@ type onBehalf struct {
 func (b *onBehalf) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(r.WithContext(auth.WithPrincipal(r.Context(), b.principal)))
 	if err == nil {
-		resp.Body = membudget.Counted(r.Context(), resp.Body, resp.ContentLength)
+		resp.Body = membudget.Counted(r.Context(), resp)
 	}
 	return resp, err
 }

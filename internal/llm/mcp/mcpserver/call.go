@@ -141,7 +141,7 @@ func (svc *service) await(ctx context.Context, r *running, req *mcp.CallToolRequ
 func (svc *service) outcome(r *running) *mcp.CallToolResult {
 	switch {
 	case r.err == nil:
-		return svc.converted(r.result)
+		return svc.converted(r.result, r.account)
 	case svc.base.Err() != nil:
 		return failed(errClosed.Error() + "; try again later")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/llm"
 )
 
@@ -16,14 +17,15 @@ import (
 // other values that MCP has no place for.
 const metaOrigin = "parley/origin"
 
-// converted converts the result of a tool to the response to its call.
-func (svc *service) converted(res *llm.Result) *mcp.CallToolResult {
+// converted converts the result of a tool to the response to its call, and charges it to the account of the
+// call.
+func (svc *service) converted(res *llm.Result, account *membudget.Account) *mcp.CallToolResult {
 	made, losses := llm.ToMCPResult(res.Parts, res.Error)
 	out := &mcp.CallToolResult{IsError: res.Error, Content: []mcp.Content{}}
 	if made.StructuredContent != nil {
 		out.StructuredContent = made.StructuredContent
 	}
-	room := svc.Limits.Result
+	room, all := svc.Limits.Result, 0
 	for i := range made.Content {
 		b := &made.Content[i]
 		if res.Origin != "" {
@@ -33,6 +35,7 @@ func (svc *service) converted(res *llm.Result) *mcp.CallToolResult {
 			b.Meta[metaOrigin] = res.Origin
 		}
 		size := sizeOf(b)
+		all += size
 		if size > room {
 			if b.Meta[dataMark] != nil {
 				out.StructuredContent = nil // the block contains it
@@ -43,6 +46,7 @@ func (svc *service) converted(res *llm.Result) *mcp.CallToolResult {
 		room -= size
 		out.Content = append(out.Content, block(b))
 	}
+	account.Charge(resultFactor * int64(all))
 	for _, l := range losses {
 		out.Content = append(out.Content, &mcp.TextContent{Text: fmt.Sprintf("(%v)", l)})
 	}
