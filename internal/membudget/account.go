@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Account is the memory of an operation that reads answers of the hub and makes something of them. It holds
-// what the largest answer needs, and is released when the result of the operation has been sent. A nil
-// Account counts nothing.
+// Account is the memory of an operation that reads answers of the hub and converts them. It holds the need of
+// the largest answer, and is released when the result of the operation has been sent. A nil Account counts
+// nothing.
 type Account struct {
 	// Budget is that of the answers, instead of that of the hub.
 	Budget *Budget
-	// Factor is the memory for what the operation makes of an answer, as a multiple of its size.
+	// Factor is the memory for an answer and its conversion, as a multiple of its size.
 	Factor int64
 
 	mu   sync.Mutex // guards the fields below
@@ -91,7 +91,8 @@ func (a *Account) Release() {
 	a.hold = nil
 }
 
-// Taken returns a body that counts factor times what is read of it beyond Small bytes, until it is closed.
+// Taken returns a body of which the bytes beyond Small count factor times once they are read, until it is
+// closed.
 func (b *Budget) Taken(ctx context.Context, body io.ReadCloser, factor int64) io.ReadCloser {
 	return &taken{ReadCloser: body, ctx: ctx, Taker: Taker{Budget: b, Factor: factor}}
 }

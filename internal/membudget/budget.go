@@ -202,8 +202,8 @@ func (b *Budget) Count(n int64) *Hold {
 	return &Hold{budget: b, n: n}
 }
 
-// Take acquires n bytes for what a peer sends unasked, which cannot be refused: it waits for them for Wait at
-// most, and then occupies them beyond the budget.
+// Take acquires n bytes for a message of a peer, which cannot be refused: it waits for them for Wait at most,
+// and then occupies them beyond the budget.
 func (b *Budget) Take(ctx context.Context, n int64) *Hold {
 	h, err := b.acquire(ctx, Work, n)
 	if err != nil {

@@ -258,7 +258,7 @@ type closer struct{ io.Reader }
 
 func (closer) Close() error { return nil }
 
-// An account holds what its largest answer needs, and answers without one and small ones need nothing.
+// An account holds the need of its largest answer. Small answers need nothing, nor do those without an account.
 func TestAccount(t *testing.T) {
 	t.Parallel()
 	b := &membudget.Budget{Max: 64 << 20, Wait: time.Millisecond}

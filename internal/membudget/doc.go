@@ -4,6 +4,8 @@
 // allocates, and releases it afterwards. Small operations, of up to [Small] bytes, acquire
 // nothing, so that they pass beside large ones and take no lock.
 //
+// An [Account] is the memory of an operation that reads answers of the hub and sends its own result.
+//
 // # Guarantees
 //
 // The bytes acquired at one time are at most Budget.Max, except for those of Count. A need above Max counts as Max: the

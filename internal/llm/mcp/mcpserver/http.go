@@ -47,8 +47,8 @@ type Handler struct {
 	exchanges exchanges
 
 	once sync.Once
-	// memory is that of answers of the hub until the client has read what was made of them: half of that of
-	// the hub's requests, and beside it, so that slow clients of MCP delay no others.
+	// memory is that of answers of the hub until the client has read the result: half of that of the hub's
+	// requests, and beside it, so that slow clients of MCP delay no others.
 	memory *membudget.Budget
 	// results and events are kept for all callers.
 	results results

@@ -165,8 +165,8 @@ func (svc *service) close() {
 	svc.wg.Wait()
 }
 
-// resultFactor is the memory for an answer of the hub until the client has read what a tool or a resource has
-// made of it, as a multiple of its size: decoded, labelled, as a result, in JSON, and as an event.
+// resultFactor is the memory for an answer of the hub until the client has read the result, as a multiple of its
+// size: decoded, labelled, as a result, in JSON, and as an event.
 const resultFactor = 6
 
 // account returns the memory of a call; nil if it is not counted.
