@@ -20,7 +20,7 @@ import (
 const (
 	// crowd is the number of requests of a kind at once, crowdMemory the largest memory of the hub in MiB.
 	crowd       = 1000
-	crowdMemory = 600
+	crowdMemory = 800
 	// crowdLimits are those of the hub. The crowd has one address, and sends nothing for a while.
 	crowdLimits = "limits: {memory: 64MiB, body_time: 2s, half_open: 5000}\n"
 	callerKey   = "callercallercallercallercallercall01"
@@ -105,7 +105,6 @@ func TestThousandReaders(t *testing.T) {
 		{name: "JSON-RPC", path: "/a2a/echo", body: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"` + id + `"}}`},
 		{name: "gRPC", path: "/lf.a2a.v1.A2AService/GetTask", body: "\x12" + string(rune(len(id))) + id, grpc: true},
 		{name: "log", path: "/api/v1/tasks/" + id + "/log"},
-		{name: "frames", path: "/api/v1/tasks/" + id + "/log?frames=v0.3"},
 		{name: "log as a stream", path: "/api/v1/tasks/" + id + "/log/events", header: []string{"Accept", "text/event-stream"}, endless: true},
 		{name: "console", path: "/console/task?id=" + id},
 		form("form of a known caller"),
