@@ -33,7 +33,7 @@ type Node struct {
 	Kind string
 	// More is set if the tree omits tasks below this one, because it is too large.
 	More bool
-	// Below is what is known of the tasks below a task of a remote agent.
+	// Below are the known tasks below a task of a remote agent.
 	Below Below
 	// Far is a task below that of a remote agent, which that agent has listed; nil for tasks of this
 	// hub. Only the ID and the Agent of its Head are set, and they are the other server's. Via is the
@@ -46,7 +46,7 @@ type Node struct {
 func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Visibility == task.Replied }
 
 // Tree returns a task of the caller and those below it, at most 500, each after its parent. It
-// returns what is known of the tasks at other servers, and does not wait for these.
+// returns the known tasks at other servers, and does not wait for these.
 func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node, error) {
 	t, err := e.treeOf(ctx, c, id)
 	if err != nil {
