@@ -8,6 +8,9 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 )
 
+// Gone is the State of an agent at a queue whose last worker has left: no skill leads to it.
+const Gone = "gone"
+
 // Agent is an agent of the hub. The parts of the card are copied from it.
 type Agent struct {
 	Name string `json:"name"`
@@ -28,7 +31,7 @@ type Agent struct {
 	// Paused is set if messages to the agent are held back.
 	Paused bool `json:"paused,omitempty"`
 	// LastSeen describes when a remote agent was last seen, as text for people; State is "up",
-	// "down" or "unknown". Both are absent for an agent of the hub.
+	// "down", "unknown" or "gone". Both are absent for an agent of the hub.
 	LastSeen string `json:"lastSeen,omitempty"`
 	State    string `json:"state,omitempty"`
 	// Remote holds the directory's details of a remote agent. Only administrators see it.
@@ -115,7 +118,7 @@ type Reviewed struct {
 
 // Health is the health of a remote agent.
 type Health struct {
-	// State is "up", "down" or "unknown".
+	// State is "up", "down", "unknown" or "gone".
 	State     string     `json:"state"`
 	LatencyMs float64    `json:"latencyMs,omitempty"`
 	CheckedAt *time.Time `json:"checkedAt,omitempty"`

@@ -32,7 +32,7 @@ var stateColors = map[string]string{
 	"working": blue, "submitted": blue, "telling": blue, "open": yellow, "input-required": yellow, "auth-required": yellow, "waiting": yellow,
 	"retrying": yellow, "paused": yellow, "unknown": yellow, "completed": green, "up": green, "active": green, "answered": green, "approved": green,
 	"current": green, "ok": green, "failed": red, "rejected": red, "refused": red, "down": red, "revoked": faint, "expired": faint, "canceled": faint,
-	"settled": faint,
+	"settled": faint, "gone": faint,
 }
 
 // write writes the grid: each column is as wide as its widest cell, and the last one is not

@@ -494,6 +494,9 @@ func (d *Directory) rebuild(name task.Agent) {
 	spec, others := withQueue(specs)
 	fresh := a.entry == nil || !a.entry.Spec.Same(spec)
 	e.fill(spec, a.a2a())
+	if spec.URL == "" && spec.Queue != "" {
+		e.setPresence()
+	}
 	e.Others = a.others()
 	e.SignedBy = a.signedBy()
 	e.Problems = shadows(others, sources)
@@ -551,6 +554,10 @@ func (d *Directory) publish(a *agent, e *Entry) {
 	d.mu.Lock()
 	a.entry = e
 	d.mu.Unlock()
+	if e.Spec.Left {
+		d.index.Drop(documentID(agentKind, string(e.Name())))
+		return
+	}
 	d.index.Put(e.document())
 }
 

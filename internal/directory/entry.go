@@ -80,6 +80,8 @@ const (
 	Up
 	// Down agents did not answer the last probe.
 	Down
+	// Gone agents have left: see Spec.Left.
+	Gone
 )
 
 // String returns the state in lower case.
@@ -89,8 +91,22 @@ func (s State) String() string {
 		return "up"
 	case Down:
 		return "down"
+	case Gone:
+		return "gone"
 	}
 	return "unknown"
+}
+
+// setPresence sets the state of an agent without a URL from its workers.
+func (e *Entry) setPresence() {
+	switch h := &e.Health; {
+	case e.Workers > 0:
+		h.State, h.Error = Up, ""
+	case e.Spec.Left:
+		h.State, h.Error = Gone, "its last worker has left; messages that name it wait for the next one"
+	default:
+		h.State, h.Error = Unknown, ""
+	}
 }
 
 // notYetSeen is shown for a well-known agent that has not answered in this session.

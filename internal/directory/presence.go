@@ -41,10 +41,7 @@ func (d *Directory) SetPresence(name task.Agent, s Presence) {
 	}
 	e.Health.Session = e.Health.Session || s.Session
 	if e.Spec.URL == "" {
-		e.Health.State = Unknown
-		if s.Workers > 0 {
-			e.Health.State = Up
-		}
+		e.setPresence()
 	}
 	d.mu.Lock()
 	a.entry = &e

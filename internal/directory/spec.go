@@ -48,6 +48,9 @@ type Spec struct {
 	Again bool       `json:"again,omitempty"`
 	// Serial is set if tasks of one context run one at a time.
 	Serial bool `json:"serial,omitempty"`
+	// Left is set for an agent at a queue whose last worker has said goodbye. No skill leads to it:
+	// only messages that name it wait in its queue.
+	Left bool `json:"left,omitempty"`
 	// RockBot is the agent's name on RockBot's exchange; empty if it is not reached there.
 	RockBot task.Agent `json:"rockBot,omitempty"`
 	// Transport selects the transport of an agent that has a URL and a queue: "http" or

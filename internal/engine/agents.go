@@ -82,6 +82,9 @@ func (r *agentRegistry) remove(name task.Agent) bool {
 
 // indexLocked adds a to the index by skill, in the order of the list.
 func (r *agentRegistry) indexLocked(a *Agent) {
+	if a.ByName {
+		return
+	}
 	if len(a.Card.Skills) == 0 && !a.ListedSkills {
 		r.open = r.inOrderLocked(r.open, a)
 	}

@@ -42,6 +42,8 @@ type Agent struct {
 	// ListedSkills restricts the agent to messages for the skills that its card lists. Without
 	// it, an agent whose card lists none is found by any skill that no card lists.
 	ListedSkills bool
+	// ByName is set if no skill leads to the agent, only its name.
+	ByName bool
 	// Rank orders the agents that have a skill: a message that names only the skill goes to one
 	// of the lowest Rank. Agents of the same Rank follow in the order of their registration.
 	Rank Rank

@@ -117,7 +117,7 @@ func (a *admission) having() ([]*Agent, error) {
 	}
 	var all []string
 	for _, x := range e.agents.all() {
-		if e.cfg.Policy.Sees(a.caller.Principal, x.Name) {
+		if !x.ByName && e.cfg.Policy.Sees(a.caller.Principal, x.Name) {
 			all = skillNames(all, x)
 		}
 	}

@@ -240,7 +240,8 @@ func (r *registrar) Put(e *directory.Entry) error {
 		return err
 	}
 	a := engine.Agent{
-		Name: e.Name(), Card: e.Card(), Others: e.Others, Executor: x, Serial: e.Spec.Serial, ListedSkills: true, Rank: rankOf(e),
+		Name: e.Name(), Card: e.Card(), Others: e.Others, Executor: x, Serial: e.Spec.Serial, ListedSkills: true,
+		Rank: rankOf(e), ByName: e.Spec.Left,
 		AdvisoryModes: e.Spec.Model == nil && !e.Spec.Local && e.Transport() == directory.HTTP && !e.Spec.StrictModes,
 	}
 	if had, ok := r.engine.Agent(e.Name()); ok {

@@ -298,7 +298,7 @@ func (src *Source) receive(ctx context.Context, e *bus.Delivery, changed func(di
 	case e.Type == protocol.TypeAnnounce:
 		err = src.announce(ctx, e, changed)
 	case e.Type == protocol.TypeGoodbye:
-		err = src.leave(e.Envelope)
+		err = src.leave(ctx, e.Envelope, changed)
 	}
 	if err != nil {
 		src.log().Warn("announcement of an agent is refused", "from", e.Source, "error", err)
@@ -385,13 +385,29 @@ func (src *Source) reject(ctx context.Context, s *directory.Spec, worker string)
 	}
 }
 
-// leave removes a worker that has said goodbye. Its agent remains.
-func (src *Source) leave(e *bus.Envelope) error {
+// leave removes a worker that has said goodbye. Its agent has left with the last of them.
+func (src *Source) leave(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) error {
 	var l protocol.Goodbye
 	if err := json.Unmarshal(e.Body, &l); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
-	src.removeWorker(lostWorker{l.Agent, l.Worker})
+	if want := "agent/" + string(l.Agent); e.Source != want {
+		return fmt.Errorf("source is not %q", want)
+	}
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	k := src.agents[directory.NameOf(string(l.Agent))]
+	if k == nil || k.Spec.Queue != l.Agent {
+		return nil
+	}
+	delete(k.workers, l.Worker)
+	if len(k.workers) == 0 && !k.Spec.Left {
+		k.Spec.Left = true
+		changed(src.updateLocked())
+		src.log().Info("agent has left the bus with its last worker", "agent", k.Spec.Name, "queue", l.Agent)
+		src.storeLocked(ctx)
+	}
+	src.report(k)
 	return nil
 }
 
@@ -472,7 +488,8 @@ func (src *Source) storeLocked(ctx context.Context) {
 	if src.File == "" {
 		return
 	}
-	if err := write(src.File, all); err != nil {
+	here := slices.DeleteFunc(all, func(k directory.Known) bool { return k.Spec.Left })
+	if err := write(src.File, here); err != nil {
 		src.log().Error("write agents on the bus", "file", src.File, "error", err)
 	}
 }

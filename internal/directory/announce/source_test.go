@@ -130,7 +130,22 @@ func TestAnnouncements(t *testing.T) {
 		seen(0, directory.Unknown)
 		sendAnnounce(t, b, "PaperFinder", "w2", paperCard) // it was still running
 		seen(1, directory.Up)
-		time.Sleep(10 * time.Minute) // the other worker dies without a leave message
+		publishBody(t, b, protocol.TypeGoodbye, "PaperFinder", &protocol.Goodbye{Agent: "PaperFinder", Worker: "w2"})
+		seen(0, directory.Gone)
+		if hits := d.Search("finds papers", 5); len(hits) != 0 || !d.get("paperfinder").Spec.Left {
+			t.Errorf("the agent that has left is found: %+v", hits)
+		}
+		d.stop() // a restarted hub knows that it has left
+		d = open(t, &announce.Source{Bus: b, Notes: notes})
+		if e := d.get("paperfinder"); e == nil || e.Health.State != directory.Gone {
+			t.Errorf("after a restart the agent that has left is %+v", e)
+		}
+		sendAnnounce(t, b, "PaperFinder", "w3", paperCard)
+		seen(1, directory.Up)
+		if hits := d.Search("finds papers", 5); len(hits) != 1 || d.get("paperfinder").Spec.Left {
+			t.Errorf("the agent that is back is not found: %+v", hits)
+		}
+		time.Sleep(10 * time.Minute) // the worker dies without a leave message
 		synctest.Wait()
 		seen(0, directory.Unknown)
 		// A restarted hub knows the agent without a new announcement.
@@ -170,6 +185,10 @@ func TestRefusedAnnouncements(t *testing.T) {
 		sendAnnounce(t, b, "fine", "w", paperCard)
 		if d.get("fine") == nil {
 			t.Error("after a refused announcement none is accepted")
+		}
+		publishBody(t, b, protocol.TypeGoodbye, "other", &protocol.Goodbye{Agent: "fine", Worker: "w"})
+		if d.get("fine").Spec.Left {
+			t.Error("an agent has said goodbye for another")
 		}
 	})
 }
@@ -282,8 +301,11 @@ func TestBothTransports(t *testing.T) {
 		if e, _ := d.Get("d"); !e.Spec.Local || e.Spec.Queue != "" || len(e.Problems) != 1 {
 			t.Errorf("an announcement has changed an agent of the hub: %+v", e)
 		}
-		// Well-known agents remain, and so does the queue of an agent that was seen.
+		// Well-known agents remain as they are, and so does the queue of an agent that was seen.
 		publishBody(t, b, protocol.TypeGoodbye, "C", &protocol.Goodbye{Agent: "C", Worker: "w"})
+		if e, _ := d.Get("c"); e.Health.State != directory.Unknown || e.Spec.Left || len(d.get("c").Skills) != 1 {
+			t.Errorf("an agent of a file whose worker has left is %s: %+v", e.Health.State, e)
+		}
 		time.Sleep(25 * time.Hour)
 		synctest.Wait()
 		if got := transports(); got != "http http queue" {

@@ -23,7 +23,9 @@ type union struct {
 func (u *union) get(c *a2a.AgentCard, agents []engine.Agent) *a2a.AgentCard {
 	of := []*a2a.AgentCard{c}
 	for i := range agents {
-		of = append(of, agents[i].Card)
+		if !agents[i].ByName {
+			of = append(of, agents[i].Card)
+		}
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -70,9 +72,11 @@ func (f *Front) withAllSkills(a *engine.Agent, p *auth.Principal, extended bool)
 	e := f.cfg.Engine
 	if p != nil && e.Policy() != nil {
 		agents := e.AgentsFor(p)
-		others := make([]*a2a.AgentCard, len(agents))
+		var others []*a2a.AgentCard
 		for i := range agents {
-			others[i] = agents[i].Card
+			if !agents[i].ByName {
+				others = append(others, agents[i].Card)
+			}
 		}
 		a.Card, personal = withSkills(a.Card, others), true
 	} else {

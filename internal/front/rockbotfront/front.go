@@ -182,7 +182,7 @@ func (s *Server) Card(name task.Agent) *a2a.AgentCard {
 func (s *Server) whole() *a2a.AgentCard {
 	c := &a2a.AgentCard{Name: string(s.Whole), Description: "The agents of a hub, by their skills.", Version: "1.0.0"}
 	for _, a := range s.Engine.Agents() {
-		if a.Card == nil {
+		if a.Card == nil || a.ByName {
 			continue
 		}
 		for i := range a.Card.Skills {

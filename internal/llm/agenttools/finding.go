@@ -84,6 +84,9 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) 
 	var ids []string
 	for i := range all {
 		a := &all[i]
+		if a.State == adminjson.Gone {
+			continue
+		}
 		for _, s := range a.Skills {
 			if guard.IsName(s.ID) {
 				ids = append(ids, s.ID)

@@ -107,7 +107,7 @@ func (b *Bridge) skills(ctx context.Context) ([]skillTool, error) {
 	var pairs []pair
 	for i := range agents {
 		a := &agents[i]
-		if b.Self != "" && strings.EqualFold(a.Name, b.Self) {
+		if b.Self != "" && strings.EqualFold(a.Name, b.Self) || a.State == adminjson.Gone {
 			continue
 		}
 		for _, s := range a.Skills {
