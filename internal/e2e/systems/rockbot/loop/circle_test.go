@@ -15,6 +15,11 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
 
+// colours are the handlers of an agent that performs one of its skills.
+func colours(handle func(*rockbotpeer.Task) (*rockbotpeer.Result, error)) map[string]func(*rockbotpeer.Task) (*rockbotpeer.Result, error) {
+	return map[string]func(*rockbotpeer.Task) (*rockbotpeer.Result, error){"colours": handle}
+}
+
 // TestCircles: a conversation of two programs ends. After 20 answers, or three times the same
 // question with the same answer, the task fails with the reason and a remedy.
 func TestCircles(t *testing.T) {
@@ -24,8 +29,8 @@ func TestCircles(t *testing.T) {
 rockbot: {url: %q}
 questions: {answering_agent: clerk, script: answers.yaml, policy: auto}
 agents:
-  - {name: curious, rockbot: CuriousAgent}
-  - {name: deaf, rockbot: DeafAgent}
+  - {name: curious, rockbot: CuriousAgent, skills: [{id: weather}, {id: colours}, {id: general}]}
+  - {name: deaf, rockbot: DeafAgent, skills: [{id: weather}, {id: colours}, {id: general}]}
 `, address)})
 	if err := os.WriteFile(filepath.Join(hub.Dir(), "answers.yaml"), []byte("otherwise: blue\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -34,12 +39,12 @@ agents:
 		t.Fatal(err)
 	}
 	var asked atomic.Int32
-	curious := rockbotpeer.StartAgent(t, address, &rockbotpeer.Agent{Name: "CuriousAgent", Handle: func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
+	curious := rockbotpeer.StartAgent(t, address, &rockbotpeer.Agent{Name: "CuriousAgent", Skills: colours(func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
 		return t.Result(rockbotpeer.InputRequired, fmt.Sprintf("question number %d?", asked.Add(1))), nil
-	}})
-	deaf := rockbotpeer.StartAgent(t, address, &rockbotpeer.Agent{Name: "DeafAgent", Handle: func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
+	})})
+	deaf := rockbotpeer.StartAgent(t, address, &rockbotpeer.Agent{Name: "DeafAgent", Skills: colours(func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
 		return t.Result(rockbotpeer.InputRequired, "Which  COLOUR?"), nil
-	}})
+	})})
 	for _, tt := range []struct {
 		id, agent, want string
 		peer            *rockbotpeer.Running
@@ -49,7 +54,7 @@ agents:
 		{"B21", "deaf", "3 times in a row; put all that it needs into the request, or split the request up", deaf, 3},
 	} {
 		t.Run(tt.id, func(t *testing.T) {
-			_, err := hub.Parley(t.Context(), "send", "--agent", tt.agent, "go")
+			_, err := hub.Parley(t.Context(), "send", "--agent", tt.agent, "--skill", "colours", "go")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("the task ends with %v, want %q", err, tt.want)
 			}
@@ -59,6 +64,9 @@ agents:
 			first := tt.peer.Next()
 			for range tt.requests - 1 {
 				next := tt.peer.Next()
+				if rockbotpeer.Val(next.Skill) != "colours" {
+					t.Errorf("a follow-up is for the skill %q", rockbotpeer.Val(next.Skill))
+				}
 				same := rockbotpeer.Val(next.ContextID) == rockbotpeer.Val(first.ContextID) && next.Envelope.CorrelationID == first.Envelope.CorrelationID
 				if p := next.Message.Parts; !same || len(p) != 1 || rockbotpeer.Val(p[0].Kind) != "text" || rockbotpeer.Val(p[0].Text) != "blue" {
 					t.Errorf("a follow-up is %+v in %q, with the correlation id %q", p, rockbotpeer.Val(next.ContextID), next.Envelope.CorrelationID)

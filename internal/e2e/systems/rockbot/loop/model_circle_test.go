@@ -19,7 +19,7 @@ func tireless(answer func(n int) string) openaitest.Script {
 		switch text, answers := last.Text(), len(r.Results("continue_task")); {
 		case last.Role == "user" && text == "go":
 			return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("invoke_agent", map[string]any{
-				"agent_name": agentName, "skill": "extract-structured-data", "message": "start",
+				"agent_name": "ManySkills", "skill": "extract-structured-data", "message": "start",
 			})}}
 		case last.Role == "user" && strings.Contains(text, "asks back"):
 			return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("continue_task", map[string]any{
@@ -32,8 +32,8 @@ func tireless(answer func(n int) string) openaitest.Script {
 	}
 }
 
-// TestModelCircles: the limits of questions apply to a model that answers a trusted agent alone.
-// The task of the agent fails with the reason, the model learns it, and its own task continues.
+// TestModelCircles: the limits of questions apply to a model that answers a trusted agent with several
+// skills alone. Each answer reaches the skill of the task. The task of the agent fails with the reason, the model learns it, and its own task continues.
 func TestModelCircles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -52,17 +52,20 @@ func TestModelCircles(t *testing.T) {
 	} {
 		t.Run(tt.id, func(t *testing.T) {
 			t.Parallel()
-			asked := 0 // the agent handles one request after the other
-			w := start(t, broker(t), tireless(tt.answer), options{handle: func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
-				asked++
-				return t.Result(rockbotpeer.InputRequired, tt.question(asked)), nil
+			at, asked := broker(t), 0 // the agent handles one request after the other
+			w := start(t, at, tireless(tt.answer), options{more: secondSkill})
+			many := rockbotpeer.StartAgent(t, at, &rockbotpeer.Agent{Name: "ManySkills", Skills: map[string]func(*rockbotpeer.Task) (*rockbotpeer.Result, error){
+				"extract-structured-data": func(t *rockbotpeer.Task) (*rockbotpeer.Result, error) {
+					asked++
+					return t.Result(rockbotpeer.InputRequired, tt.question(asked)), nil
+				},
 			}})
-			w.parley("trust", "set", "extractionagent", "--level", "act", "--approve", "extract-structured-data")
+			w.parley("trust", "set", "manyskills", "--level", "act", "--approve", "extract-structured-data")
 			_, task := w.say(user("go", "", ""))
 			if got := answer(task); !strings.HasPrefix(got, "completed: I stop: ") || !strings.Contains(got, tt.result) {
 				t.Errorf("the model's task is %q, want %q", got, tt.result)
 			}
-			if n := len(w.agent.Tasks); n != tt.requests {
+			if n := len(many.Tasks); n != tt.requests {
 				t.Errorf("the agent got %d requests, want %d", n, tt.requests)
 			}
 			all := w.models.Requests()
@@ -71,7 +74,26 @@ func TestModelCircles(t *testing.T) {
 			if got := answer(&child); err != nil || !strings.HasPrefix(got, "failed: ") || !strings.Contains(got, tt.reason) {
 				t.Errorf("the agent's task is %q, %v, want %q", got, err, tt.reason)
 			}
-			w.agent.Unread()
+			context := ""
+			for i := range tt.requests {
+				got, want := many.Next(), "start"
+				if i > 0 {
+					want = tt.answer(i - 1)
+				}
+				if i == 1 {
+					context = rockbotpeer.Val(got.ContextID)
+				}
+				if i > 0 && (context == "" || rockbotpeer.Val(got.ContextID) != context) {
+					t.Errorf("message %d is in the context %q, want %q", i, rockbotpeer.Val(got.ContextID), context)
+				}
+				if rockbotpeer.Val(got.Skill) != "extract-structured-data" || got.Message.Text() != want {
+					t.Errorf("message %d is %q for the skill %q, want %q", i, got.Message.Text(), rockbotpeer.Val(got.Skill), want)
+				}
+			}
+			if items := open(w); len(items) != 0 {
+				t.Errorf("the inbox has %+v", items)
+			}
+			many.Unread()
 		})
 	}
 }
