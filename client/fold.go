@@ -9,7 +9,14 @@ type Fold struct {
 	Task *a2a.Task
 	// Message is the bare message that the agent answered with, or nil.
 	Message *a2a.Message
+
+	// continued holds the first parts of the chunks that were appended to an artifact.
+	continued map[*a2a.Part]bool
 }
+
+// Continues reports whether a part of an artifact continues the text of the part before it, because
+// it began a chunk. Texts of other parts are on lines of their own.
+func (f *Fold) Continues(p *a2a.Part) bool { return f.continued[p] }
 
 // Apply adds an event. It keeps references to the event's artifacts: the caller must not change
 // the event afterwards. An update that precedes the task itself creates a task with the content
@@ -58,6 +65,12 @@ func (f *Fold) artifact(e *a2a.TaskArtifactUpdateEvent) {
 			continue
 		}
 		if e.Append {
+			if f.continued == nil {
+				f.continued = make(map[*a2a.Part]bool)
+			}
+			if len(e.Artifact.Parts) > 0 {
+				f.continued[e.Artifact.Parts[0]] = true
+			}
 			known.Parts = append(known.Parts, e.Artifact.Parts...)
 		} else {
 			f.Task.Artifacts[i] = e.Artifact

@@ -9,22 +9,22 @@ import (
 )
 
 // Text returns the answer of the agent with the given name as text: all text parts of all
-// artifacts, each artifact on lines of its own; else those of a bare message; else those of the
+// artifacts, each on lines of its own unless it continues the one before; else those of a bare message; else those of the
 // status; else "agent: state".
 func (f *Fold) Text(agent string) string {
 	var texts []string
 	if f.Task != nil {
 		for _, a := range f.Task.Artifacts {
 			if a != nil {
-				texts = appendText(texts, a.Parts)
+				texts = f.appendText(texts, a.Parts)
 			}
 		}
 	}
 	if len(texts) == 0 && f.Message != nil {
-		texts = appendText(texts, f.Message.Parts)
+		texts = f.appendText(texts, f.Message.Parts)
 	}
 	if len(texts) == 0 && f.Task != nil && f.Task.Status.Message != nil {
-		texts = appendText(texts, f.Task.Status.Message.Parts)
+		texts = f.appendText(texts, f.Task.Status.Message.Parts)
 	}
 	switch {
 	case len(texts) > 0:
@@ -38,7 +38,7 @@ func (f *Fold) Text(agent string) string {
 }
 
 // appendText appends the joined text parts, if there are any.
-func appendText(texts []string, parts a2a.ContentParts) []string {
+func (f *Fold) appendText(texts []string, parts a2a.ContentParts) []string {
 	var b strings.Builder
 	some := false
 	for _, p := range parts {
@@ -46,6 +46,9 @@ func appendText(texts []string, parts a2a.ContentParts) []string {
 			continue
 		}
 		if text, ok := p.Content.(a2a.Text); ok {
+			if b.Len() > 0 && text != "" && !f.Continues(p) {
+				b.WriteByte('\n')
+			}
 			some = true
 			b.WriteString(string(text))
 		}
@@ -117,4 +120,4 @@ func statusUpdate(s *a2a.TaskStatus) Update {
 	return u
 }
 
-func joined(parts a2a.ContentParts) string { return strings.Join(appendText(nil, parts), "") }
+func joined(parts a2a.ContentParts) string { return strings.Join(new(Fold).appendText(nil, parts), "") }

@@ -20,7 +20,11 @@ func parts(texts ...string) a2a.ContentParts {
 
 func TestFoldText(t *testing.T) {
 	t.Parallel()
-	status := &a2a.Message{Parts: parts("status ", "words")}
+	status := &a2a.Message{Parts: parts("status", "words")}
+	var chunks client.Fold
+	for i, texts := range [][]string{{"one", "tw"}, {"o, ", "thr"}, {"ee"}} {
+		chunks.Apply(&a2a.TaskArtifactUpdateEvent{TaskID: "t", Artifact: &a2a.Artifact{ID: "a", Parts: parts(texts...)}, Append: i > 0})
+	}
 	task := func(s a2a.TaskState, m *a2a.Message, artifacts ...*a2a.Artifact) client.Fold {
 		return client.Fold{Task: &a2a.Task{Status: a2a.TaskStatus{State: s, Message: m}, Artifacts: artifacts}}
 	}
@@ -28,10 +32,11 @@ func TestFoldText(t *testing.T) {
 		fold client.Fold
 		want string
 	}{
-		"artifacts":         {task(a2a.TaskStateCompleted, status, &a2a.Artifact{Parts: parts("one ", "two")}, nil, &a2a.Artifact{Parts: parts("three")}), "one two\nthree"},
-		"artifacts of data": {task(a2a.TaskStateCompleted, status, &a2a.Artifact{Parts: a2a.ContentParts{a2a.NewDataPart(1), nil}}), "status words"},
+		"artifacts":         {task(a2a.TaskStateCompleted, status, &a2a.Artifact{Parts: parts("one", "two")}, nil, &a2a.Artifact{Parts: parts("three")}), "one\ntwo\nthree"},
+		"chunks":            {chunks, "one\ntwo, \nthree"},
+		"artifacts of data": {task(a2a.TaskStateCompleted, status, &a2a.Artifact{Parts: a2a.ContentParts{a2a.NewDataPart(1), nil}}), "status\nwords"},
 		"a message":         {client.Fold{Message: &a2a.Message{Parts: parts("hi")}}, "hi"},
-		"the status":        {task(a2a.TaskStateFailed, status), "status words"},
+		"the status":        {task(a2a.TaskStateFailed, status), "status\nwords"},
 		"nothing said":      {task(a2a.TaskStateInputRequired, nil), "bob: input-required"},
 		"an empty message":  {client.Fold{Message: &a2a.Message{}}, "bob: completed"},
 		"nothing":           {client.Fold{}, "bob: no answer"},

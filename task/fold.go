@@ -211,9 +211,9 @@ func (f *Fold) historyLen() int {
 	return len(f.messages)
 }
 
-// ReplyText returns the agent's answer as text: the text parts of each artifact joined, the
-// artifacts separated by a line break. If no artifact has text, it returns the text of the
-// current status's message.
+// ReplyText returns the agent's answer as text: each text part of each artifact on lines of its
+// own, except that a chunk continues the text before it. If no artifact has text, it returns the
+// text of the current status's message.
 func (f *Fold) ReplyText() string {
 	var texts []string
 	for i := range f.artifacts {
@@ -231,7 +231,7 @@ func (f *Fold) ReplyText() string {
 	return strings.Join(texts, "\n")
 }
 
-// TextOf returns the joined text parts of a message in v1.0 JSON.
+// TextOf returns the text parts of a message in v1.0 JSON, each on lines of its own.
 func TextOf(body []byte) string {
 	var b strings.Builder
 	for name, value := range rawjson.Fields(body) {
@@ -242,12 +242,18 @@ func TextOf(body []byte) string {
 	return b.String()
 }
 
-// writeText writes the texts of parts, the contents of an array without brackets.
+// writeText writes the texts of parts, the contents of an array without brackets, with a line end
+// between two of them.
 func writeText(b *strings.Builder, parts []byte) {
+	some := false
 	for part := range rawjson.Items(parts) {
 		for name, value := range rawjson.Fields(part) {
 			if name == "text" {
 				s, _ := rawjson.String(value)
+				if some && s != "" {
+					b.WriteByte('\n')
+				}
+				some = some || s != ""
 				b.WriteString(s)
 			}
 		}

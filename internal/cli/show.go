@@ -175,9 +175,13 @@ func (s *show) text() string {
 			continue
 		}
 		for _, p := range a.Parts {
-			if p != nil {
-				b.WriteString(s.words.clean(p.Text()))
+			if p == nil {
+				continue
 			}
+			if b.Len() > 0 && p.Text() != "" && !s.fold.Continues(p) {
+				b.WriteByte('\n')
+			}
+			b.WriteString(s.words.clean(p.Text()))
 		}
 	}
 	return b.String()
@@ -212,22 +216,23 @@ func (s *show) artifacts() error {
 	return nil
 }
 
-// part writes a part of an artifact. The texts of one artifact are written without separators,
-// since chunks are parts, too. All other parts get their own lines.
+// part writes a part of an artifact on its own lines, unless it is a chunk that continues the text
+// before it.
 func (s *show) part(id a2a.ArtifactID, p *a2a.Part) error {
 	text, err := s.words.part(p)
 	if err != nil {
 		return err
 	}
-	if s.last != id {
+	_, isText := p.Content.(a2a.Text)
+	if isText && text == "" {
+		return nil
+	}
+	if s.last != id || !s.fold.Continues(p) {
 		s.endLine()
 	}
 	s.last = id
-	if _, ok := p.Content.(a2a.Text); !ok {
+	if !isText {
 		return s.line(text)
-	}
-	if text == "" {
-		return nil
 	}
 	s.open = !strings.HasSuffix(text, "\n")
 	_, err = io.WriteString(s.out, text)

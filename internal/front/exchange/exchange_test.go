@@ -109,15 +109,17 @@ func TestEvents(t *testing.T) {
 		cost := a2a.NewDataPart(map[string]any{"a": 1})
 		cost.Metadata = map[string]any{"mimeType": "application/vnd.protolabs.cost-v1+json"}
 		yield(status(x, a2a.TaskStateWorking, "thinking"), nil)
-		yield(artifact(x, "a", false, text("one "), text("two ")), nil)
+		yield(artifact(x, "a", false, text("one two ")), nil)
 		yield(artifact(x, "b", false, text("other")), nil)
 		yield(artifact(x, "a", true, text("three")), nil)
-		yield(artifact(x, "a", false, text("one two three")), nil) // nothing new
+		yield(artifact(x, "a", false, text("one two "), text("three")), nil) // its chunks: nothing new
 		yield(artifact(x, "a", false, text("one two three four")), nil)
 		yield(artifact(x, "a", false, text("none")), nil)
 		yield(artifact(x, "a", true, text("!")), nil)
 		yield(artifact(x, "a", false, text("none! but")), nil)
 		yield(artifact(x, "c", false, cost, a2a.NewDataPart([]any{1})), nil)
+		yield(artifact(x, "d", false, text("up"), text("down")), nil)
+		yield(artifact(x, "d", false, text("up"), text("down"), text("left")), nil)
 		yield(status(x, a2a.TaskStateCompleted, "done"), nil)
 	})
 	tn := begin(t, e, "")
@@ -125,6 +127,7 @@ func TestEvents(t *testing.T) {
 		`status  "thinking" TASK_STATE_WORKING said=false`,
 		`text a "one two "`, `text b "other"`, `text a "three"`, `text a " four"`, `text a "none" anew`, `text a "!"`, `text a " but"`,
 		`part c "" {"data":{"a":1},"metadata":{"mimeType":"application/vnd.protolabs.cost-v1+json"}}`, `part c "" {"data":[1]}`,
+		"text d \"up\\ndown\"", "text d \"\\nleft\"",
 		`end  "done" TASK_STATE_COMPLETED said=true`,
 	}
 	if diff := cmp.Diff(want, eventLines(t, tn)); diff != "" {

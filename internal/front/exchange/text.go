@@ -11,18 +11,20 @@ import (
 
 // artifact yields the events of an artifact or of a chunk of one.
 func (t *Exchange) artifact(en *task.Entry, yield func(Event, error) bool) bool {
-	var text strings.Builder
+	var texts []string
 	var parts [][]byte
 	for part := range rawjson.Elements(rawjson.Member(en.Body, "parts")) {
 		if s, ok := rawjson.String(rawjson.Member(part, "text")); ok && !Extension(part) {
-			text.WriteString(s)
+			if s != "" {
+				texts = append(texts, s)
+			}
 		} else {
 			parts = append(parts, part)
 			t.shown = t.shown || !Extension(part) || ExtensionOf(part, "tool-call-v1") != nil
 		}
 	}
 	ev := Event{Kind: Text, Version: en.Version, Artifact: string(en.ArtifactID)}
-	ev.Text, ev.Anew = t.texts.piece(en, text.String())
+	ev.Text, ev.Anew = t.texts.piece(en, texts)
 	if ev.Text != "" {
 		t.sent = true
 		t.last.add(&ev)
@@ -65,14 +67,15 @@ type texts struct {
 	size map[string]int
 }
 
-// piece returns the new part of the text of an entry. An artifact that is sent again is
-// compared with the yielded text, because it is often the same text with an addition.
-func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
+// piece returns the new part of the texts of an entry, each of which is on lines of its own. An
+// artifact that is sent again is compared with the yielded text, because it is often the same text
+// with an addition. Its parts may be chunks that were yielded one after the other.
+func (t *texts) piece(en *task.Entry, parts []string) (piece string, anew bool) {
 	if t.sent == nil {
 		t.seed, t.sent, t.size = maphash.MakeSeed(), map[string]*maphash.Hash{}, map[string]int{}
 	}
 	id := string(en.ArtifactID)
-	h := t.sent[id]
+	h, text := t.sent[id], strings.Join(parts, "\n")
 	switch {
 	case h == nil:
 		h = new(maphash.Hash)
@@ -80,8 +83,11 @@ func (t *texts) piece(en *task.Entry, text string) (piece string, anew bool) {
 		t.sent[id] = h
 	case !en.Append:
 		n := t.size[id]
-		if n <= len(text) && maphash.String(t.seed, text[:n]) == h.Sum64() {
+		begins := func(text string) bool { return n <= len(text) && maphash.String(t.seed, text[:n]) == h.Sum64() }
+		if chunks := strings.Join(parts, ""); begins(text) {
 			text = text[n:]
+		} else if begins(chunks) {
+			text = chunks[n:]
 		} else {
 			anew = true
 			h.Reset()

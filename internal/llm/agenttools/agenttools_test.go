@@ -240,12 +240,12 @@ func TestFilesInResults(t *testing.T) {
 	t.Parallel()
 	png := a2a.NewRawPart([]byte("png"))
 	sent := &hubclient.Sent{Agent: "x", Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}, Artifacts: []*a2a.Artifact{
-		{Parts: a2a.ContentParts{a2a.NewTextPart("two "), a2a.NewTextPart("pieces"), png}},
+		{Parts: a2a.ContentParts{a2a.NewTextPart("two"), a2a.NewTextPart("pieces"), png}},
 		{Parts: a2a.ContentParts{a2a.NewTextPart(strings.Repeat("x", maxReply+7)), a2a.NewRawPart(make([]byte, maxRaw)), png}},
 	}}}
 	b := new(Toolbox)
 	r := b.reportOf(&call{Call: new(llm.Call)}, sent)
-	if !strings.Contains(r.Result, "\ntwo pieces\nxxx") || !strings.Contains(r.Result, "more characters") {
+	if !strings.Contains(r.Result, "\ntwo\npieces\nxxx") || !strings.Contains(r.Result, "more characters") {
 		t.Errorf("the text is %.80s", r.Result)
 	}
 	got, err := b.answer(sent, &r)

@@ -325,9 +325,7 @@ func (d *delivery) progress() {
 	d.shown = t.Status
 	p := llm.Progress{Agent: d.agent, State: string(t.Status.State)}
 	if m := t.Status.Message; m != nil {
-		for _, part := range m.Parts {
-			p.Text += part.Text()
-		}
+		p.Text = Text(m.Parts)
 	}
 	d.send.Progress(p)
 }
@@ -347,5 +345,5 @@ func (d *delivery) aborted(ctx context.Context) error {
 }
 
 func (d *delivery) sent() *Sent {
-	return &Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message}
+	return &Sent{Agent: d.agent, Task: d.fold.Task, Message: d.fold.Message, fold: &d.fold}
 }

@@ -17,6 +17,9 @@ type Sent struct {
 	Task *a2a.Task
 	// Message is the bare message with which the agent has answered, or nil.
 	Message *a2a.Message
+
+	// fold has combined the artifacts of Task; nil if they are as the hub has sent them.
+	fold *client.Fold
 }
 
 // Parts returns the output of an agent: the parts of the artifacts, or of its message.
@@ -91,20 +94,27 @@ func (s *Sent) delivered() string {
 		if a == nil {
 			continue
 		}
-		if text := Text(a.Parts); text != "" {
+		if text := textOf(a.Parts, s.fold); text != "" {
 			texts = append(texts, text)
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// Text returns the concatenated text of parts.
-func Text(parts []*a2a.Part) string {
+// Text returns the texts of parts, each on lines of its own.
+func Text(parts []*a2a.Part) string { return textOf(parts, nil) }
+
+// textOf is Text for parts of an artifact that f has combined; f may be nil.
+func textOf(parts []*a2a.Part, f *client.Fold) string {
 	var b strings.Builder
 	for _, p := range parts {
-		if p != nil {
-			b.WriteString(p.Text())
+		if p == nil || p.Text() == "" {
+			continue
 		}
+		if b.Len() > 0 && (f == nil || !f.Continues(p)) {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.Text())
 	}
 	return b.String()
 }

@@ -121,6 +121,100 @@ mcp: {bridge: true}
 	})
 }
 
+// library is a script of two agents' skills with answers of many words, in chunks and in parts.
+const library = `
+a2a_agents:
+  - name: library
+    card:
+      name: Library
+      skills:
+        - {id: search_papers, name: Search Papers, description: Finds papers by a long description., tags: [papers]}
+        - {id: read_table, name: Read Table, tags: [tables]}
+    responses:
+      - skill: search_papers
+        steps:
+          - artifact: {name: papers, chunks: ["Ten pap", "ers on {{text}}:\n", "the first, ", "and the last.\n"]}
+          - artifact: {name: sums, parts: [{text: "Total: 10 of 12."}, {text: "Sorted by year, then by name."}]}
+      - skill: read_table
+        response: {parts: [{text: "town, people"}, {text: "Oslo, 700 thousand"}]}
+`
+
+// TestWholeAnswers: each skill of an agent is a tool of its own, and its answer of many words reaches
+// PromptKit's executor, hosts of MCP and the hub's models alike: chunks continue each other, parts and
+// artifacts are on lines of their own.
+func TestWholeAnswers(t *testing.T) {
+	t.Parallel()
+	const query = "old tulips in Haarlem, \"Semper Augustus\" too"
+	want := map[string]string{
+		"search_papers": "Ten papers on " + query + ":\nthe first, and the last.\n\nTotal: 10 of 12.\nSorted by year, then by name.",
+		"read_table":    "town, people\nOslo, 700 thousand",
+	}
+	model := openaitest.New(t, openaitest.Config{}, func(r *openaitest.Request) openaitest.Turn {
+		last := &r.Messages[len(r.Messages)-1]
+		if last.Role == "tool" {
+			return openaitest.Turn{Text: last.Text()}
+		}
+		return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("a2a__library__"+last.Text(), map[string]string{"query": query})}}
+	})
+	h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf(`
+agents:
+  - {name: library, url: %q, questions: suspend}
+  - {name: thinker, model: {provider: test, model: test, allowed_tools: ["a2a__*"]}}
+model_providers: [{name: test, base_url: %q}]
+mcp: {bridge: true}
+`, mocked(t, library, "library"), model.URL)})
+	if out, err := h.Parley(within(t), "agents", "refresh", "library"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	made := bridged(t, h.URL()+"/a2a/library")
+	client := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil)
+	s, err := client.Connect(within(t), &mcp.StreamableClientTransport{Endpoint: h.URL() + "/mcp"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	args, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for skill, want := range want {
+		d := made["a2a__library__"+skill]
+		if d == nil || len(made) != 2 {
+			t.Fatalf("%s: the tools are %v", skill, made)
+		}
+		if got := executed(t, d, string(args)); got != want {
+			t.Errorf("%s: PromptKit's executor gets %q, want %q", skill, got, want)
+		}
+		res, err := s.CallTool(within(t), &mcp.CallToolParams{Name: "a2a__library__" + skill, Arguments: json.RawMessage(args)})
+		if err != nil || res.IsError {
+			t.Fatalf("%s: %+v, %v", skill, res, err)
+		}
+		var got struct{ Response string }
+		b, err := json.Marshal(res.StructuredContent)
+		if err == nil {
+			err = json.Unmarshal(b, &got)
+		}
+		if text := unquoted(got.Response); err != nil || text != want {
+			t.Errorf("%s: MCP gets %q, %v, want %q", skill, text, err, want)
+		}
+		task := send(t, of(h, "thinker"), user(text(skill)), a2a.TaskStateCompleted)
+		if err := json.Unmarshal([]byte(answer(task)), &got); err != nil || unquoted(got.Response) != want {
+			t.Errorf("%s: the model gets %q, %v, want %q", skill, answer(task), err, want)
+		}
+	}
+}
+
+// unquoted returns an agent's text without the marks that quote it for a model.
+func unquoted(text string) string {
+	if _, rest, ok := strings.Cut(text, ">\n"); ok {
+		text = rest
+	}
+	if end := strings.LastIndex(text, "\n</quoted"); end >= 0 {
+		text = text[:end]
+	}
+	return text
+}
+
 // arena is a configuration of PromptKit's mock, inside a larger file of PromptKit.
 const arena = `
 apiVersion: promptkit.altairalabs.ai/v1alpha1
@@ -141,7 +235,7 @@ a2a_agents:
 `
 
 // parley mock answers PromptKit's bridge and client like PromptKit's own mock, from the same
-// file.
+// file. A stream has the same answers: it begins with working, and ends with the state of the task.
 func TestMock(t *testing.T) {
 	t.Parallel()
 	url := mocked(t, arena, "weather")
@@ -167,5 +261,31 @@ func TestMock(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Weather Desk", "Knows the weather"}, []string{card.Name, card.Description}); diff != "" {
 		t.Errorf("card (-want +got):\n%s", diff)
+	}
+	streamed := func(skill, query string) (all []a2a.StreamEvent, states []a2a.TaskState, words string) {
+		t.Helper()
+		r := user(text(query))
+		r.Message.Metadata = map[string]any{"skillId": skill}
+		return events(t, c, r)
+	}
+	all, states, words := streamed("forecast", "what about Rome, in spring?")
+	if words != "Sunny.All week." || !slices.Equal(states, []a2a.TaskState{a2a.TaskStateWorking, a2a.TaskStateCompleted}) {
+		t.Errorf("the stream has the states %q and the texts %q", states, words)
+	}
+	ids := map[string]bool{}
+	for _, ev := range all {
+		if u := ev.StatusUpdate; u != nil {
+			ids[u.TaskID+" in "+u.ContextID] = true
+		} else {
+			ids[ev.ArtifactUpdate.TaskID+" in "+ev.ArtifactUpdate.ContextID] = true
+		}
+	}
+	if len(ids) != 1 {
+		t.Errorf("the events of one stream are of %v", ids)
+	}
+	all, states, _ = streamed("alarm", "x")
+	if last := all[len(all)-1].StatusUpdate; last == nil || !slices.Equal(states, []a2a.TaskState{a2a.TaskStateWorking, a2a.TaskStateFailed}) ||
+		textOf(last.Status.Message.Parts) != "the siren is broken" {
+		t.Errorf("the stream of a failure has the states %q, and ends with %+v", states, last)
 	}
 }

@@ -195,21 +195,23 @@ func TestCorrelation(t *testing.T) {
 	})
 }
 
-// TestReplies: the cascade of the document: the texts of all artifacts, the result's message,
+// TestReplies: the cascade of the document: the texts of all parts of all artifacts, each on lines of its
+// own like in protoWorkstacean, the result's message,
 // which protoWorkstacean declares as a string, and a placeholder. The status may be a string, too.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	task := func(members string) string { return `{"id":"ID","contextId":"CONTEXT",` + members + `}` }
 	const artifacts = `"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"one "},{"kind":"text","text":"two"}]},{"artifactId":"b","parts":[{"kind":"text","text":"three"}]}]`
 	results := map[string]struct{ result, want string }{
-		"artifacts":   {task(`"status":{"state":"completed"},` + artifacts), "one two\nthree"},
-		"precedence":  {task(`"status":{"state":"completed"},"message":"beside",` + artifacts), "one two\nthree"},
+		"artifacts":   {task(`"status":{"state":"completed"},` + artifacts), "one \ntwo\nthree"},
+		"precedence":  {task(`"status":{"state":"completed"},"message":"beside",` + artifacts), "one \ntwo\nthree"},
 		"string":      {task(`"status":{"state":"completed"},"message":"beside the status"`), "beside the status"},
 		"empty":       {task(`"status":{"state":"completed"},"artifacts":[],"message":"no artifact"`), "no artifact"},
 		"status":      {task(`"status":"completed","message":"a word for a state"`), "a word for a state"},
 		"alone":       {`{"message":"ok"}`, "ok"},
 		"without ids": {`{"status":"completed","message":"no ids"}`, "no ids"},
-		"object":      {task(`"status":{"state":"completed"},"message":{"messageId":"m","role":"agent","parts":[{"kind":"text","text":"an object"}]}`), "an object"},
+		"object":      {task(`"status":{"state":"completed"},"message":{"messageId":"m","role":"agent","parts":[{"kind":"text","text":"an object"},{"kind":"text","text":"of two parts"}]}`), "an object\nof two parts"},
+		"in status":   {task(`"status":{"state":"completed","message":{"messageId":"m","role":"agent","parts":[{"kind":"text","text":"several words,"},{"kind":"text","text":"and more"}]}}`), "several words,\nand more"},
 		"nothing":     {task(`"status":{"state":"completed"},"artifacts":[]`), "quinn: completed"},
 		"state alone": {task(`"status":"completed"`), "quinn: completed"},
 	}

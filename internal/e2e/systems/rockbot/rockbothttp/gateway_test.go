@@ -92,16 +92,7 @@ func testAuthentication(t *testing.T, h *hubtest.Hub) {
 
 // testCurl sends the document's example, byte for byte.
 func testCurl(t *testing.T, bob *rockbothttp.Caller) {
-	const body = `{
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "SendMessage",
-    "params": {
-      "message": { "role": "user", "parts": [{ "text": "What is the weather?" }] },
-      "metadata": { "skill": "notify-user" }
-    }
-  }`
-	raw, err := bob.Raw(within(t), body)
+	raw, err := bob.Raw(within(t), literal)
 	if err != nil {
 		t.Fatal(err)
 	}
