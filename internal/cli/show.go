@@ -201,11 +201,11 @@ func (s *show) artifacts() error {
 			continue
 		}
 		from := min(len(s.shown[artifact.ID]), len(artifact.Parts))
-		for _, p := range artifact.Parts[from:] {
+		for i, p := range artifact.Parts[from:] {
 			if p == nil {
 				continue
 			}
-			if err := s.part(artifact.ID, p); err != nil {
+			if err := s.part(artifact.ID, p, from > 0 && i == 0 || s.fold.Continues(p)); err != nil {
 				return err
 			}
 		}
@@ -216,9 +216,8 @@ func (s *show) artifacts() error {
 	return nil
 }
 
-// part writes a part of an artifact on its own lines, unless it is a chunk that continues the text
-// before it.
-func (s *show) part(id a2a.ArtifactID, p *a2a.Part) error {
+// part writes a part of an artifact: text that continues the part before it, or lines of its own.
+func (s *show) part(id a2a.ArtifactID, p *a2a.Part, continues bool) error {
 	text, err := s.words.part(p)
 	if err != nil {
 		return err
@@ -227,7 +226,7 @@ func (s *show) part(id a2a.ArtifactID, p *a2a.Part) error {
 	if isText && text == "" {
 		return nil
 	}
-	if s.last != id || !s.fold.Continues(p) {
+	if s.last != id || !continues {
 		s.endLine()
 	}
 	s.last = id

@@ -68,9 +68,14 @@ func TestShow(t *testing.T) {
 			"x\n1\ny\nz\n", "", exitOK,
 		},
 		{
+			"the parts of one artifact have their own lines, chunks continue", false,
+			[]a2a.Event{begun, chunk("a", false, text("x"), text("y")), chunk("a", true, text("z"), text("w")), done("")},
+			"x\nyz\nw\n", "", exitOK,
+		},
+		{
 			"an artifact that is replaced is shown again", true,
 			[]a2a.Event{begun, chunk("a", false, text("old")), chunk("a", false, text("new")), done("")},
-			"oldnew\n", "", exitOK,
+			"old\nnew\n", "", exitOK,
 		},
 		{
 			"a snapshot adds what is new", true,
@@ -115,7 +120,7 @@ func TestShow(t *testing.T) {
 				begun, chunk("a", false, text("one"), text("two")),
 				snapshot(a2a.TaskStateWorking, &a2a.Artifact{ID: "a", Parts: a2a.ContentParts{text("three")}}, nil), done(""),
 			},
-			"onetwothree\n", "", exitOK,
+			"one\ntwo\nthree\n", "", exitOK,
 		},
 		{
 			"two artifacts of one name break nothing", true,
@@ -123,7 +128,7 @@ func TestShow(t *testing.T) {
 				snapshot(a2a.TaskStateWorking, &a2a.Artifact{ID: "a", Parts: a2a.ContentParts{text("x"), text("y")}}, &a2a.Artifact{ID: "a"}),
 				done(""),
 			},
-			"xy\n", "", exitOK,
+			"x\ny\n", "", exitOK,
 		},
 		{"a failure keeps what there is", false, []a2a.Event{begun, chunk("a", false, text("half")), inStatus(a2a.TaskStateFailed, "broke")}, "half\n", "", exitFailed},
 		{"still working", false, []a2a.Event{begun, works("")}, "", "", exitFailed},

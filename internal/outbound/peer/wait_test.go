@@ -62,6 +62,7 @@ func TestRetries(t *testing.T) {
 		{"busy", []func(*http.Request) (*http.Response, error){status(429, "", "Retry-After", "7"), status(503, ""), status(200, done)}, false, 3, true, 7 * time.Second},
 		{"a gateway lost the answer to a send", []func(*http.Request) (*http.Response, error){status(504, ""), status(200, done)}, false, 1, false, 0},
 		{"a gateway lost the answer to a get", []func(*http.Request) (*http.Response, error){status(502, ""), status(200, done)}, true, 2, true, 250 * time.Millisecond},
+		{"a gateway is too slow for a get", []func(*http.Request) (*http.Response, error){status(504, ""), status(504, ""), status(200, done)}, true, 3, true, 750 * time.Millisecond},
 		{"refused", []func(*http.Request) (*http.Response, error){status(403, ""), status(200, done)}, true, 1, false, 0},
 		{"a long wait", []func(*http.Request) (*http.Response, error){status(429, "", "Retry-After", "3600"), status(200, done)}, true, 1, false, 0},
 		{"for ever", []func(*http.Request) (*http.Response, error){dead}, false, 4, false, 1750 * time.Millisecond},

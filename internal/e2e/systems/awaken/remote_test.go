@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
 )
@@ -226,15 +225,12 @@ agents:
 	}
 }
 
-// TestBackends: endpoints have the backend a2a and a timeout of 300 s by default.
+// TestBackends: endpoints have the backend a2a, and no other.
 func TestBackends(t *testing.T) {
 	t.Parallel()
 	h := hubtest.New(t, hubtest.Options{Config: "agents: [{name: a, endpoint: {backend: xyz, base_url: 'http://127.0.0.1:1'}}]\n"})
 	if err := h.Start(); err == nil || !strings.Contains(err.Error(), "agents[0].endpoint.backend") {
 		t.Errorf("a hub with the backend xyz: %v, want a problem with its key", err)
-	}
-	if remote.DefaultTimeout != 300_000*time.Millisecond {
-		t.Errorf("timeout_ms is %v by default, want 300000 ms", remote.DefaultTimeout)
 	}
 }
 

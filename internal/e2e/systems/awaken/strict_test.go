@@ -26,6 +26,8 @@ type server struct {
 	mu    sync.Mutex // guards the fields below
 	tasks map[string]*taskState
 	calls []call
+	// asked is closed and replaced with each call.
+	asked chan struct{}
 	// pages are served in place of the documents at their paths.
 	pages map[string]*document
 	next  int
@@ -73,7 +75,7 @@ type taskState struct {
 
 func newServer(t *testing.T, token string, agents ...string) *server {
 	t.Helper()
-	s := &server{token: token, agents: map[string]bool{}, tasks: map[string]*taskState{}, woken: make(chan struct{})}
+	s := &server{token: token, agents: map[string]bool{}, tasks: map[string]*taskState{}, woken: make(chan struct{}), asked: make(chan struct{})}
 	for _, a := range agents {
 		s.agents[a] = true
 	}
@@ -99,6 +101,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
 	s.calls = append(s.calls, call{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Authorization"), string(body), time.Now()})
+	close(s.asked)
+	s.asked = make(chan struct{})
 	s.mu.Unlock()
 	tail, ok := strings.CutPrefix(r.URL.Path, "/v1/a2a/")
 	other := s.documentAt(r.URL.Path)

@@ -1,13 +1,22 @@
 package awaken
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/task"
 )
 
 // line is a message as people read it.
@@ -145,5 +154,101 @@ func (s *server) finish(t *testing.T, x *taskState, said string) {
 		case <-t.Context().Done():
 			t.Fatal("the remote agent has not got the answer to its question")
 		}
+	}
+}
+
+// TestTimeouts: a call of a remote agent ends timeout_ms after its message, 300,000 ms by default.
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	far := newServer(t, "", "researcher")
+	endpoint := `endpoint: {backend: a2a, base_url: "` + far.URL + `/v1/a2a", target: researcher, options: {no_streaming: true, poll_interval_ms: 20}`
+	h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents:\n  - {name: usual, %s}}\n  - {name: patient, %s, timeout_ms: 1200000}}\n", endpoint, endpoint)})
+	want := map[string]time.Duration{"usual": 300_000 * time.Millisecond, "patient": 1_200_000 * time.Millisecond}
+	began, ids := time.Now(), make(map[string]string)
+	for name := range want {
+		ids[name] = *must[sent](t, do(t, "POST", h.URL()+"/v1/a2a/"+name+"/message:send", waiting(message1("hold on", ""))), 200).Task.ID
+	}
+	for n := 1; n <= len(want); n++ { // a polled task is stored with its deadline
+		far.polled(t, fmt.Sprintf("aw-task-%d", n))
+	}
+	polled := time.Now()
+	h.Kill()
+	db, err := sqlitestore.Open(filepath.Join(h.Data(), "parley.db"), sqlitestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, want := range want {
+		heads, err := db.Tasks().Find(t.Context(), a2a.TaskID(ids[name]))
+		if err != nil || len(heads) != 1 {
+			t.Fatalf("Find(%s) = %v, %v", ids[name], heads, err)
+		}
+		saved, err := db.Tasks().Sidecar(t.Context(), heads[0].Key, task.SidecarCheckpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var handle struct{ Deadline int64 }
+		if err := json.Unmarshal(saved, &handle); err != nil {
+			t.Fatalf("checkpoint %q: %v", saved, err)
+		}
+		if at := time.UnixMilli(handle.Deadline); at.Before(began.Add(want-time.Millisecond)) || at.After(polled.Add(want)) {
+			t.Errorf("%s: the deadline is %v after the message, want %v", name, at.Sub(began), want)
+		}
+	}
+}
+
+// polled waits until a task was polled.
+func (s *server) polled(t *testing.T, id string) {
+	t.Helper()
+	for len(s.seen("GET /v1/a2a/researcher/tasks/"+id)) == 0 {
+		s.mu.Lock()
+		asked := s.asked
+		s.mu.Unlock()
+		select {
+		case <-asked:
+		case <-t.Context().Done():
+			t.Fatalf("%s is not polled", id)
+		}
+	}
+}
+
+// TestBusyServer: what was certainly not accepted is sent again, and so is a question about a task; what
+// a gateway may have passed on is not.
+func TestBusyServer(t *testing.T) {
+	t.Parallel()
+	far := newServer(t, "", "busy", "lost")
+	var mu sync.Mutex
+	refusals := map[string][]int{"POST busy": {429, 503}, "GET busy": {504, 502, 503}, "POST lost": {504}}
+	calls := make(map[string]int)
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		agent, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/a2a/"), "/")
+		key, code := r.Method+" "+agent, 0
+		mu.Lock()
+		calls[key]++
+		if left := refusals[key]; len(left) > 0 {
+			code, refusals[key] = left[0], left[1:]
+		}
+		mu.Unlock()
+		if code != 0 {
+			w.WriteHeader(code)
+			return
+		}
+		far.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(gateway.Close)
+	endpoint := `endpoint: {backend: a2a, base_url: "` + gateway.URL + `/v1/a2a", options: {no_streaming: true, poll_interval_ms: 20}`
+	h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents:\n  - {name: busy, %s, target: busy}}\n  - {name: lost, %s, target: lost}}\n", endpoint, endpoint)})
+	got := must[sent](t, do(t, "POST", h.URL()+"/v1/a2a/busy/message:send", message1("find it, please", "")), 200).Task
+	if *got.Status.State != "TASK_STATE_COMPLETED" || len(got.Artifacts) != 1 || textOf(got.Artifacts[0].Parts) != "awaken says: find it, please" {
+		t.Errorf("the task of the busy agent is %+v", got.Status)
+	}
+	lost := must[sent](t, do(t, "POST", h.URL()+"/v1/a2a/lost/message:send", message1("find it, please", "")), 200).Task
+	if *lost.Status.State != "TASK_STATE_FAILED" || !strings.Contains(textOf(lost.Status.Message.Parts), "may or may not") {
+		t.Errorf("the task that a gateway lost is %s: %+v", *lost.Status.State, lost.Status.Message)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if sends, asks, once := calls["POST busy"], calls["GET busy"], calls["POST lost"]; sends != 3 || asks < 4 || once != 1 || far.count() != 1 {
+		t.Errorf("the busy agent got %d sends and %d polls, the lost one %d sends; %d tasks", sends, asks, once, far.count())
 	}
 }
