@@ -9,8 +9,8 @@ import (
 )
 
 // Text returns the answer of the agent with the given name as text: all text parts of all
-// artifacts, each on lines of its own unless it continues the one before; else those of a bare message; else those of the
-// status; else "agent: state".
+// artifacts, each on lines of its own unless it continues the one before; else those of a bare
+// message; else those of the status; else "agent: state".
 func (f *Fold) Text(agent string) string {
 	var texts []string
 	if f.Task != nil {

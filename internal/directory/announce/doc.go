@@ -11,8 +11,8 @@
 // Announcements are stored, so that an agent can be called after a restart of the hub, even
 // while no worker runs. An agent without an announcement for 24 hours is removed. An agent
 // whose last worker has said goodbye has the state "gone" until then, and no skill leads to it:
-// only messages that name it are accepted, and wait. With File set, the agents with workers are also written to a file for people and other programs; the file is replaced
-// atomically.
+// only messages that name it are accepted, and wait. With File set, the agents with workers are also
+// written to a file for people and other programs; the file is replaced atomically.
 //
 // # Non-guarantees
 //

@@ -301,7 +301,7 @@ func TestBothTransports(t *testing.T) {
 		if e, _ := d.Get("d"); !e.Spec.Local || e.Spec.Queue != "" || len(e.Problems) != 1 {
 			t.Errorf("an announcement has changed an agent of the hub: %+v", e)
 		}
-		// Well-known agents remain as they are, and so does the queue of an agent that was seen.
+		// Well-known agents remain, and so does the queue of an agent that was seen.
 		publishBody(t, b, protocol.TypeGoodbye, "C", &protocol.Goodbye{Agent: "C", Worker: "w"})
 		if e, _ := d.Get("c"); e.Health.State != directory.Unknown || e.Spec.Left || len(d.get("c").Skills) != 1 {
 			t.Errorf("an agent of a file whose worker has left is %s: %+v", e.Health.State, e)

@@ -18,7 +18,7 @@ type Sent struct {
 	// Message is the bare message with which the agent has answered, or nil.
 	Message *a2a.Message
 
-	// fold has combined the artifacts of Task; nil if they are as the hub has sent them.
+	// fold has combined the artifacts of Task; nil if the hub did.
 	fold *client.Fold
 }
 

@@ -212,8 +212,8 @@ func (s *server) polled(t *testing.T, id string) {
 	}
 }
 
-// TestBusyServer: what was certainly not accepted is sent again, and so is a question about a task; what
-// a gateway may have passed on is not.
+// TestBusyServer: a message that the server has certainly not accepted is sent again, and so is a poll.
+// A message that a gateway may have passed on is not.
 func TestBusyServer(t *testing.T) {
 	t.Parallel()
 	far := newServer(t, "", "busy", "lost")

@@ -196,8 +196,8 @@ func TestCorrelation(t *testing.T) {
 }
 
 // TestReplies: the cascade of the document: the texts of all parts of all artifacts, each on lines of its
-// own like in protoWorkstacean, the result's message,
-// which protoWorkstacean declares as a string, and a placeholder. The status may be a string, too.
+// own like in protoWorkstacean, the result's message, which protoWorkstacean declares as a string, and a
+// placeholder. The status may be a string, too.
 func TestReplies(t *testing.T) {
 	t.Parallel()
 	task := func(members string) string { return `{"id":"ID","contextId":"CONTEXT",` + members + `}` }

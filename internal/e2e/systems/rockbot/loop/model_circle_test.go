@@ -33,7 +33,8 @@ func tireless(answer func(n int) string) openaitest.Script {
 }
 
 // TestModelCircles: the limits of questions apply to a model that answers a trusted agent with several
-// skills alone. Each answer reaches the skill of the task. The task of the agent fails with the reason, the model learns it, and its own task continues.
+// skills alone. Each answer reaches the skill of the task. The task of the agent fails
+// with the reason, the model learns it, and its own task continues.
 func TestModelCircles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -23,9 +23,8 @@ const literal = `{
     }
   }`
 
-// TestLiteralRequest: the document's request is for the hub's own skill, although Bob, whom the
-// document lists, and a configured agent have the skill as well. Without approval the request is not
-// done, by anybody.
+// TestLiteralRequest: the document's request is for the hub's own skill, although Bob of the
+// document's file and a configured agent have the skill as well. Without approval no agent performs it.
 func TestLiteralRequest(t *testing.T) {
 	t.Parallel()
 	card := rockbothttp.SampleCard()
