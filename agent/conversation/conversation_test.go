@@ -272,7 +272,7 @@ func TestTools(t *testing.T) {
 	store := new(memstore.Store)
 	h := start(t, store, true)
 	h.want(text("a", "one two"), "INPUT_REQUIRED", "May I?")
-	h.want(`"contextId":"a","parts":[{"text":"","metadata":{"tool_call_id":"c9","tool_result":1}}]`, "INPUT_REQUIRED", `no call "c9" waits for a resultMay I?`)
+	h.want(`"contextId":"a","parts":[{"text":"","metadata":{"tool_call_id":"c9","tool_result":1}}]`, "INPUT_REQUIRED", "no call \"c9\" waits for a result\nMay I?")
 	h.stop()
 	h = start(t, store, true)
 	h.want(`"contextId":"a","parts":[{"text":"","metadata":{"tool_call_id":"c1","tool_result":{"n":1}}}]`,

@@ -59,7 +59,7 @@ agents:
 				t.Fatalf("the task ends with %v, want %q", err, tt.want)
 			}
 			if n := len(tt.peer.Tasks); n != tt.requests {
-				t.Errorf("the agent got %d requests, want %d", n, tt.requests)
+				t.Fatalf("the agent got %d requests, want %d", n, tt.requests)
 			}
 			first := tt.peer.Next()
 			for range tt.requests - 1 {

@@ -67,7 +67,7 @@ func TestModelCircles(t *testing.T) {
 				t.Errorf("the model's task is %q, want %q", got, tt.result)
 			}
 			if n := len(many.Tasks); n != tt.requests {
-				t.Errorf("the agent got %d requests, want %d", n, tt.requests)
+				t.Fatalf("the agent got %d requests, want %d", n, tt.requests)
 			}
 			all := w.models.Requests()
 			var child a2a.Task
