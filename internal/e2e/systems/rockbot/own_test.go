@@ -67,7 +67,7 @@ func skilled(skill, text string) *rb.Request {
 	return r
 }
 
-// TestOwnAgentsFirst: a message for a skill of the hub is for the hub, whoever else lists the skill,
+// TestOwnAgentsFirst: a message for a skill of the hub is for the hub, although others list it,
 // whatever the trust in its caller. What the hub does not do itself goes to others.
 func TestOwnAgentsFirst(t *testing.T) {
 	t.Parallel()
@@ -182,7 +182,7 @@ func awaitListed(t *testing.T, h *hubtest.Hub, name string, want bool) {
 }
 
 // TestUnknownSkills: on RockBot's exchange a message for an unknown skill is not done, whatever the
-// trust in its caller, and the owner is told; elsewhere it is the protocol's error.
+// trust in its caller, and the owner gets a notice; elsewhere it is the protocol's error.
 func TestUnknownSkills(t *testing.T) {
 	t.Parallel()
 	at := rabbittest.Shared(t).VHost(t)

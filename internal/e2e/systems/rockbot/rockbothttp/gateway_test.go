@@ -291,7 +291,7 @@ func testFollowUp(t *testing.T, h *hubtest.Hub) {
 	}
 }
 
-// testUnknownSkill: the caller is told that its request was not done, and the owner gets a notice.
+// testUnknownSkill: the answer says that nothing was done, and the owner gets a notice.
 func testUnknownSkill(t *testing.T, h *hubtest.Hub) {
 	for _, method := range []string{"SendMessage", "message/send"} {
 		raw, err := at(h, "/", bobs).Call(within(t), method, message("tea, by "+method, "brew-tea", ""))
