@@ -24,7 +24,7 @@ const (
 const maxHead = 256 << 10
 
 // window is the number of bytes of a message that may arrive before they are read.
-const window = 64 << 10
+const window = 128 << 10
 
 // newServer returns the server of Serve.
 func (b *Binding) newServer() *http.Server {

@@ -18,7 +18,7 @@ const (
 const keepAliveDefault = 15 * time.Second
 
 // window is the number of bytes of a body that HTTP/2 receives before the handler reads them.
-const window = 64 << 10
+const window = 128 << 10
 
 // NewServer returns a server for h whose limits fit a Front: headers must arrive soon, idle
 // connections end, and there is no limit on a whole request, because streams live long. The
