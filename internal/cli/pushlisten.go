@@ -18,6 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -211,7 +212,9 @@ func (t *notification) text(n *push.Notification) string {
 	case *a2a.Message:
 		m = e
 	case *a2a.Task:
-		m = e.Status.Message
+		if m = e.Status.Message; m == nil {
+			m = &a2a.Message{Parts: llm.Reply(e)}
+		}
 	case *a2a.TaskStatusUpdateEvent:
 		m = e.Status.Message
 	case *a2a.TaskArtifactUpdateEvent:

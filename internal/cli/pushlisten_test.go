@@ -266,6 +266,19 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
+// TestTasksShowTheirAnswer prints a notification with a task: its status message or, without one, its
+// answer.
+func TestTasksShowTheirAnswer(t *testing.T) {
+	t.Parallel()
+	n := &notification{o: &OS{}}
+	for message, want := range map[string]string{"": "the answer", `"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"a reason"}]},`: "a reason"} {
+		body := `{"task":{"id":"t","contextId":"c","status":{` + message + `"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"the answer"}]}]}}`
+		if got := n.text(&push.Notification{Kind: push.KindTask, Body: []byte(body)}); got != want {
+			t.Errorf("it prints %q, want %q", got, want)
+		}
+	}
+}
+
 // heardExample starts the listener, sends the hub the first example of the listener's welcome,
 // and writes the output of the listener to the file heard.out: heard COUNT ARGS...
 func heardExample(ts *testscript.TestScript, neg bool, args []string) {

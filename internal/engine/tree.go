@@ -2,14 +2,17 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth/policy"
+	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -18,6 +21,9 @@ import (
 
 // maxTree limits the tasks of a tree that are returned.
 const maxTree = 500
+
+// maxWords limits the text of a node that is read from artifacts, in bytes.
+const maxWords = 4 << 10
 
 // Node is a task with its position in a tree of delegations.
 type Node struct {
@@ -33,6 +39,9 @@ type Node struct {
 	Kind string
 	// More is set if the tree omits tasks below this one, because it is too large.
 	More bool
+	// Text is the text of the status message. If that has none, and the task has ended or waits, it is
+	// the beginning of the text of the artifacts.
+	Text string
 	// Below are the known tasks below a task of a remote agent.
 	Below Below
 	// Far is a task below that of a remote agent, which that agent has listed; nil for tasks of this
@@ -242,6 +251,10 @@ func (t *tree) changes(ctx context.Context) ([]Node, error) {
 			n.reported = now
 			shown := n.Node
 			shown.More = now.more
+			var err error
+			if shown.Text, err = t.engine.lastWords(ctx, &shown.Head); err != nil {
+				return news, err
+			}
 			news = append(news, shown)
 		}
 		news = append(news, far...)
@@ -272,6 +285,38 @@ func (n *treeNode) refresh() (nodeStatus, int64) {
 		l.mu.Unlock()
 	}
 	return nodeStatus{state: n.Head.State, shown: n.Head.Visibility, version: version, cancel: n.Head.CancelAt != 0}, children
+}
+
+// lastWords returns the text of the status message, or the beginning of that of the first artifact
+// that has any: what the first page of the log with text has of it.
+func (e *Engine) lastWords(ctx context.Context, h *task.Head) (string, error) {
+	text := strings.TrimSpace(task.TextOf(h.StatusMessage))
+	if text != "" || h.State.Open() && !h.State.Interrupted() {
+		return text, nil
+	}
+	var from a2a.ArtifactID
+	for after := int64(0); after < h.Version && strings.TrimSpace(text) == ""; {
+		page, hold, err := e.readPage(ctx, h.Key, after, e.awaitMemory)
+		switch {
+		case errors.Is(err, task.ErrNotFound), errors.Is(err, task.ErrCorrupt), err == nil && len(page) == 0:
+			return "", nil // deleted meanwhile, or damaged, which the store has reported
+		case err != nil:
+			return "", fmt.Errorf("the answer of %s: %w", h.ID, err)
+		}
+		for i := range page {
+			en := &page[i]
+			after = en.Version
+			if en.Kind != task.Artifact || text != "" && en.ArtifactID != from {
+				continue
+			}
+			if from = en.ArtifactID; !en.Append {
+				text = ""
+			}
+			text = textclip.Bytes(text+task.TextOf(en.Body), maxWords)
+		}
+		hold.Release()
+	}
+	return strings.TrimSpace(text), nil
 }
 
 // addChildren adds the children of a task that are not in the tree yet.

@@ -117,6 +117,7 @@ func ofEntry(h *task.Head, e *task.Entry) Event {
 	case task.Artifact:
 		typ = TaskArtifact
 		set("artifactId", string(e.ArtifactID))
+		set("text", excerpt(e.Body))
 		data["append"], data["lastChunk"], data["bytes"] = e.Append, e.LastChunk, len(e.Body)
 	}
 	return Event{

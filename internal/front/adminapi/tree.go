@@ -6,7 +6,6 @@ import (
 	"errors"
 	"iter"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/agent/memory"
@@ -53,7 +52,8 @@ type TreeTask struct {
 	// agent was removed.
 	Kind  string `json:"kind,omitempty"`
 	State string `json:"state"`
-	// Text is the beginning of the agent's status message.
+	// Text is the beginning of the agent's status message. If that has no text, and the task has ended
+	// or waits, it is the beginning of the answer.
 	Text      string    `json:"text,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	ChangedAt time.Time `json:"changedAt"`
@@ -77,7 +77,7 @@ type TreeTask struct {
 	Below string `json:"below,omitempty"`
 }
 
-// maxTreeText is how many characters of a status message are shown.
+// maxTreeText is how many characters of the text of a task are shown.
 const maxTreeText = 120
 
 // treeTask converts a node to JSON.
@@ -85,7 +85,7 @@ func treeTask(n *engine.Node, now time.Time) *TreeTask {
 	h, one := &n.Head, n.Far
 	t := &TreeTask{
 		TaskID: h.ID, ParentID: n.Parent, ContextID: h.ContextID, Depth: n.Depth, Agent: h.Agent, Kind: n.Kind,
-		Text:            memory.Clip(strings.TrimSpace(task.TextOf(h.StatusMessage)), maxTreeText),
+		Text:            memory.Clip(n.Text, maxTreeText),
 		CancelRequested: h.CancelAt != 0, More: n.More, Via: n.Via, Below: string(n.Below),
 	}
 	if one == nil {

@@ -53,10 +53,10 @@ func (w woods) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) iter.
 }
 
 func newWoods() woods {
-	question := []byte(`{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Which \u001b[1mcolour?\n` + strings.Repeat("x", 200) + `"}]}`)
+	question := "Which \x1b[1mcolour?\n" + strings.Repeat("x", 200)
 	return woods{nodes: []engine.Node{
 		{Head: task.Head{ID: "a/1", ContextID: "c", Agent: "main", State: task.Completed, CreatedAt: 1000, StatusAt: 3500, UpdatedAt: 3500}, Kind: "local"},
-		{Head: task.Head{ID: "b", ContextID: "c", Agent: "far", State: task.InputRequired, StatusMessage: question, CreatedAt: 2000, StatusAt: 2500, CancelAt: 1}, Parent: "a/1", Depth: 1, Kind: "remote", More: true},
+		{Head: task.Head{ID: "b", ContextID: "c", Agent: "far", State: task.InputRequired, CreatedAt: 2000, StatusAt: 2500, CancelAt: 1}, Text: question, Parent: "a/1", Depth: 1, Kind: "remote", More: true},
 		{Head: task.Head{ID: "d", ContextID: "c", Agent: "echo", State: task.Submitted, Visibility: task.Replied, CreatedAt: 2000, StatusAt: 2000, UpdatedAt: 2600}, Parent: "b", Depth: 2},
 	}}
 }
