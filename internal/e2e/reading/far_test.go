@@ -196,7 +196,11 @@ func (f *far) stream(w http.ResponseWriter, id json.RawMessage) {
 }
 
 // near is a hub that calls far.
-type near struct{ url string }
+type near struct {
+	url string
+	// session is the id of a session of MCP, if there is one.
+	session string
+}
 
 // startHub returns a hub with far as its agent. Its tasks take long until they fail for their time.
 func startHub(t *testing.T, f *far) *near {
