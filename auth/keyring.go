@@ -254,12 +254,9 @@ func (r *Keyring) withoutKey(ctx context.Context, req *Request) (*Principal, err
 	if r.Certificates != nil && len(req.Chains) > 0 {
 		p, err := r.Certificates.Certificate(req.Chains)
 		if err == nil {
-			at := until(req.Chains, p)
-			if p = p.via(viaCertificate); !p.Until.Equal(at) {
-				ends := *p
-				ends.Until = at
-				p = &ends
-			}
+			with := *p.via(viaCertificate)
+			with.Until, with.Certificate = until(req.Chains, p), credentialOf(req.Chains)
+			p = &with
 		}
 		if !errors.Is(err, ErrUnauthenticated) {
 			return p, err

@@ -2,7 +2,10 @@ package auth
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/base64"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,13 +105,53 @@ func (r *Keyring) While(ctx context.Context, req *Request, p *Principal) (contex
 	}
 }
 
-// Valid reports whether the key with an id is valid.
-func (r *Keyring) Valid(id string) bool {
+// certificatePrefix begins the Credential of a certificate. The ids of keys have no colon.
+const certificatePrefix = "certificate:"
+
+// credentialOf returns the Credential of verified chains: the certificates of each in base64.
+func credentialOf(chains [][]*x509.Certificate) string {
+	all := make([]string, len(chains))
+	for i, chain := range chains {
+		var der []byte
+		for _, c := range chain {
+			der = append(der, c.Raw...)
+		}
+		all[i] = base64.StdEncoding.EncodeToString(der)
+	}
+	return certificatePrefix + strings.Join(all, ",")
+}
+
+// validCertificate reports whether the certificates of a Credential still authenticate a caller.
+func (r *Keyring) validCertificate(text string) bool {
+	var chains [][]*x509.Certificate
+	for one := range strings.SplitSeq(text, ",") {
+		der, err := base64.StdEncoding.DecodeString(one)
+		if err != nil {
+			return false
+		}
+		chain, err := x509.ParseCertificates(der)
+		if err != nil {
+			return false
+		}
+		chains = append(chains, chain)
+	}
+	if r.Certificates == nil {
+		return false
+	}
+	p, err := r.Certificates.Certificate(chains)
+	return err == nil && time.Now().Before(until(chains, p))
+}
+
+// Valid reports whether the key or the certificate that a Credential names is valid.
+func (r *Keyring) Valid(credential string) bool {
+	if text, found := strings.CutPrefix(credential, certificatePrefix); found {
+		return r.validCertificate(text)
+	}
 	ks, err := r.keys()
 	if err != nil {
 		return false
 	}
-	i := index(ks.all, id)
+	i := index(ks.all, credential)
 	return i >= 0 && ks.all[i].Good(time.Now())
 }
 

@@ -41,6 +41,9 @@ type Principal struct {
 	// Until is the time at which the credentials of the caller end, and with them the requests that
 	// last. It is not stored; zero if they do not end, or if the time is unknown.
 	Until time.Time `json:"-"`
+	// Certificate holds the certificates of a caller that was authenticated by one, as text. It is
+	// not stored; empty for others.
+	Certificate string `json:"-"`
 }
 
 // Owner returns the owner of the tasks that p creates; empty if p is nil.
@@ -184,13 +187,17 @@ const (
 	viaCertificate = "certificate"
 )
 
-// KeyID returns the id of the API key that p was authenticated with; empty if it was not a key.
-func (p *Principal) KeyID() string {
-	if p == nil {
+// Credential names the API key or the certificate that p was authenticated with, for
+// [Keyring.Valid]; empty for other callers.
+func (p *Principal) Credential() string {
+	switch {
+	case p == nil:
 		return ""
+	case p.Via == viaCertificate:
+		return p.Certificate
 	}
-	id, found := strings.CutPrefix(p.Via, viaKey)
-	if !found {
+	id, _ := strings.CutPrefix(p.Via, viaKey)
+	if id == p.Via {
 		return ""
 	}
 	return id

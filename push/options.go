@@ -80,10 +80,10 @@ type Config struct {
 	// Sealer seals the secrets of webhooks. If nil, a Sealer with the key of KeyFile is
 	// created.
 	Sealer Sealer
-	// KeyValid reports whether the API key with an id is valid. A webhook that was registered with a
-	// key gets nothing more when the key has ended. It must return at once. If nil, webhooks do not
-	// depend on keys.
-	KeyValid func(id string) bool
+	// Valid reports whether the API key or the certificate that task.HookRequest.Credential names is
+	// valid. A webhook that was registered with one gets nothing more when that has ended. It must
+	// return at once. If nil, webhooks do not depend on credentials.
+	Valid func(credential string) bool
 	// Attempted is called after each try, on the goroutines of sessions. It must return at once.
 	// If nil, tries are not reported.
 	Attempted func(Attempt)

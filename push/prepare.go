@@ -26,7 +26,7 @@ const (
 type secrets struct {
 	Token       string `json:"token,omitempty"`
 	Credentials string `json:"credentials,omitempty"`
-	// Key is the API key with which the webhook ends.
+	// Key names the API key or certificate with which the webhook ends.
 	Key string `json:"key,omitempty"`
 }
 
@@ -43,7 +43,7 @@ func (d *Dispatcher) Prepare(c *task.HookRequest) (*task.Hook, error) {
 		}
 		h.ID = id.String()
 	}
-	s := secrets{Token: c.Token, Credentials: c.Credentials, Key: c.Key}
+	s := secrets{Token: c.Token, Credentials: c.Credentials, Key: c.Credential}
 	if s == (secrets{}) {
 		return h, nil
 	}

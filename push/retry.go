@@ -36,7 +36,7 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 	defer cancel()
 	req, err := d.request(ctx, h, t, n)
 	switch {
-	case errors.Is(err, errKeyEnded):
+	case errors.Is(err, errEnded):
 		return tryResult{outcome: hookGone, reason: err.Error()}
 	case err != nil:
 		return tryResult{outcome: undeliverable, reason: err.Error()}
@@ -55,9 +55,9 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 	return classify(resp.StatusCode, resp.Header, time.Now())
 }
 
-// errKeyEnded is the reason of the dead letters of a webhook whose key has ended. Its text is for
-// operators.
-var errKeyEnded = errors.New("the API key with which it was registered has expired or was revoked")
+// errEnded is the reason of the dead letters of a webhook whose credentials have ended. Its text is
+// for operators.
+var errEnded = errors.New("the API key or certificate with which it was registered has expired or was revoked")
 
 // request builds the notification of a version. The text of its error is for operators.
 func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice) (*http.Request, error) {
@@ -65,8 +65,8 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 	if err != nil {
 		return nil, err
 	}
-	if secret.Key != "" && d.cfg.KeyValid != nil && !d.cfg.KeyValid(secret.Key) {
-		return nil, errKeyEnded
+	if secret.Key != "" && d.cfg.Valid != nil && !d.cfg.Valid(secret.Key) {
+		return nil, errEnded
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(n.body))
 	if err != nil {

@@ -19,9 +19,9 @@ type HookRequest struct {
 	Scheme, Credentials string
 	// Dialect is the dialect of the notifications, see [Hook].
 	Dialect uint8
-	// Key is the id of the API key with which the caller has registered it; empty for callers without
-	// one.
-	Key string
+	// Credential names the API key or certificate with which the caller has registered it; empty for
+	// callers without one.
+	Credential string
 }
 
 // Hook is the stored form of a push notification config of a task (specification §4.3): a

@@ -31,7 +31,7 @@ type Pusher interface {
 func hookRequest(c *op.Caller, r *op.PushConfig) *task.HookRequest {
 	return &task.HookRequest{
 		ID: r.ID, URL: r.URL, Token: r.Token, Scheme: r.Scheme, Credentials: r.Credentials, Dialect: r.Dialect,
-		Key: c.Principal.KeyID(),
+		Credential: c.Principal.Credential(),
 	}
 }
 

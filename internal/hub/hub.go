@@ -124,7 +124,7 @@ func (h *Hub) openPush() (err error) {
 		c.Leads = h.parts.Peers.Leads
 	}
 	if ring, ok := h.parts.Auth.(*auth.Keyring); ok {
-		c.KeyValid = ring.Valid
+		c.Valid = ring.Valid
 	}
 	if h.parts.Box != nil && c.KeyFile == "" {
 		c.Sealer = h.parts.Box
