@@ -3,7 +3,6 @@ package reading_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -15,54 +14,9 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
 	"github.com/parley-a2a/parley/push"
 )
-
-// values are one of each kind of JSON, and those at which readers break.
-var values = []string{
-	`null`, `true`, `false`, `0`, `-1`, `1.5`, `999.0`, `1e400`, `-9223372036854775809`, `12345678901234567890`,
-	`""`, `"x"`, `"\ud83d"`, `"\u0000"`, `[]`, `[null]`, `[[[[]]]]`, `{}`, `{"":{"a":[{}]}}`,
-	strings.Repeat("[", 90) + strings.Repeat("]", 90), strings.Repeat(`{"a":`, 200) + "1" + strings.Repeat("}", 200),
-}
-
-// variant is a sample with another value in the place of one member.
-type variant struct{ path, value, json string }
-
-// variants puts every value in the place of every member and element of a sample.
-func variants(t *testing.T, sample string) []variant {
-	t.Helper()
-	var root any
-	if err := json.Unmarshal([]byte(sample), &root); err != nil {
-		t.Fatal(err)
-	}
-	var all []variant
-	const mark = "\x01mark"
-	var walk func(path string, v any, set func(any))
-	walk = func(path string, v any, set func(any)) {
-		set(mark)
-		text, err := json.Marshal(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		set(v)
-		quoted, _ := json.Marshal(mark)
-		for _, value := range values {
-			all = append(all, variant{path, value, string(bytes.Replace(text, quoted, []byte(value), 1))})
-		}
-		switch v := v.(type) {
-		case map[string]any:
-			for name, inner := range v {
-				walk(path+"."+name, inner, func(x any) { v[name] = x })
-			}
-		case []any:
-			for i, inner := range v {
-				walk(fmt.Sprintf("%s[%d]", path, i), inner, func(x any) { v[i] = x })
-			}
-		}
-	}
-	walk("", root, func(x any) { root = x })
-	return all
-}
 
 // builtinHub returns a hub with the agent echo.
 func builtinHub(t *testing.T) *near {
@@ -141,10 +95,10 @@ func TestEveryValueFromCallers(t *testing.T) {
 			send := func(body string) (int, []byte) {
 				return n.do(t, http.MethodPost, s.path, s.version, strings.ReplaceAll(body, "RUN", string(a2a.NewMessageID())))
 			}
-			for _, v := range variants(t, s.body) {
-				status, out := send(v.json)
+			for _, v := range jsonvalues.Variants(t, s.body) {
+				status, out := send(v.JSON)
 				if status >= 500 && status != http.StatusNotImplemented || !answers(out) && !(name == "MCP" && status == http.StatusBadRequest) { // its library refuses in words
-					t.Errorf("%s = %s: status %d, %s", v.path, v.value, status, out)
+					t.Errorf("%s = %s: status %d, %s", v.Path, v.Value, status, out)
 				}
 			}
 			status, out := send(s.body)
@@ -197,18 +151,18 @@ func TestEveryValueFromAgents(t *testing.T) {
 			if f.old() {
 				sample = `{"artifactId":"odd","name":"n","parts":[{"kind":"text","text":"hi","metadata":{"k":1}},{"kind":"file","file":{"bytes":"QUFB","mimeType":"a/b","name":"n"}},{"kind":"data","data":{"a":1}}],"metadata":{"k":1}}`
 			}
-			for _, v := range variants(t, sample) {
-				f.artifacts = []string{`{"artifactId":"before","parts":[{"text":"before"}]}`, v.json, `{"artifactId":"after","parts":[{"text":"after"}]}`}
+			for _, v := range jsonvalues.Variants(t, sample) {
+				f.artifacts = []string{`{"artifactId":"before","parts":[{"text":"before"}]}`, v.JSON, `{"artifactId":"after","parts":[{"text":"after"}]}`}
 				got := n.send(t)
 				parts, says := got.parts(), got.says()
 				if !strings.Contains(parts, `"before"`) || !strings.Contains(parts, `"after"`) {
-					t.Errorf("%s = %s: %s %q, the neighbours are lost: %s", v.path, v.value, got.Status.State, says, parts)
+					t.Errorf("%s = %s: %s %q, the neighbours are lost: %s", v.Path, v.Value, got.Status.State, says, parts)
 				}
 				unread := got.Status.State == "TASK_STATE_FAILED" && strings.Contains(says, "cannot be read")
-				member := v.path[strings.LastIndexByte(v.path, '.')+1:]
+				member := v.Path[strings.LastIndexByte(v.Path, '.')+1:]
 				named := strings.Contains(says, strings.TrimRight(member, "[0123456789]")) || strings.Contains(says, "artifact") || strings.Contains(says, "nested too deep")
 				if got.Status.State != "TASK_STATE_COMPLETED" && !(unread && named) {
-					t.Errorf("%s = %s: %s %q", v.path, v.value, got.Status.State, says)
+					t.Errorf("%s = %s: %s %q", v.Path, v.Value, got.Status.State, says)
 				}
 			}
 		})

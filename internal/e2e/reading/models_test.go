@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
 )
 
 // oddModel is a model whose answers have one odd chunk among good ones: the one with the number that is
 // the last message of the user. After a call of a tool it says goodbye.
-type oddModel struct{ chunks []variant }
+type oddModel struct{ chunks []jsonvalues.Variant }
 
 func (m *oddModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
@@ -43,7 +44,7 @@ func (m *oddModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say("goodbye")
 	} else {
 		say("before ")
-		fmt.Fprintf(w, "data: %s\n\n", m.chunks[n].json)
+		fmt.Fprintf(w, "data: %s\n\n", m.chunks[n].JSON)
 		say(" after")
 	}
 	fmt.Fprint(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`+"\n\ndata: [DONE]\n\n")
@@ -53,7 +54,7 @@ func (m *oddModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // task ends: completed with what is around it, or failed with the model's name and a reason.
 func TestEveryValueFromModels(t *testing.T) {
 	t.Parallel()
-	m := &oddModel{variants(t, `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"finish_reason":null,"logprobs":null,`+
+	m := &oddModel{jsonvalues.Variants(t, `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"finish_reason":null,"logprobs":null,`+
 		`"delta":{"role":"assistant","content":"odd","refusal":"no","tool_calls":[{"index":0,"id":"call","type":"function","function":{"name":"nothing","arguments":"{}"}}]}}],`+
 		`"usage":{"prompt_tokens":1,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":1}},"error":null}`)}
 	model := httptest.NewServer(m)
@@ -76,7 +77,7 @@ func TestEveryValueFromModels(t *testing.T) {
 			case got.Status.State == "TASK_STATE_COMPLETED" && (strings.Contains(text, "before ") && strings.Contains(text, " after") || strings.Contains(text, "goodbye")):
 			case got.Status.State == "TASK_STATE_FAILED" && strings.Contains(got.says(), "odd/m: it answered with"):
 			default:
-				t.Errorf("%s = %s: %.600s", v.path, v.value, out)
+				t.Errorf("%s = %s: %.600s", v.Path, v.Value, out)
 			}
 		})
 	}

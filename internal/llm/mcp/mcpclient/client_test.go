@@ -220,7 +220,7 @@ func TestBadServers(t *testing.T) {
 		"flood":     {"has ended", "cut off: it sends more than 100 messages a second"},
 		"garbage":   {"has ended", "cut off: a line is not JSON"},
 		"silent":    {"has not answered within 300ms", ""},
-		"nonsense":  {"", ""},
+		"nonsense":  {"has answered with a result that cannot be read", ""},
 		"talkative": {"fine", ""},
 	} {
 		t.Run(how, func(t *testing.T) {

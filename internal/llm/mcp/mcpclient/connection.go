@@ -31,6 +31,9 @@ const (
 // errEnded is returned if the server has closed the connection.
 var errEnded = errors.New("the server has ended")
 
+// errCutOff is returned if the server does not keep to the limits.
+var errCutOff = errors.New("it was cut off")
+
 // errSlow is returned if the server does not answer the first message.
 var errSlow = errors.New("the server was not ready")
 
@@ -191,7 +194,7 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 			c.Logger.Debug("an MCP server has written a line that is no message", "server", c.Name, "problem", f.Err.Message)
 			return nil
 		}
-		err := fmt.Errorf("it was cut off: %s", f.Err.Message)
+		err := fmt.Errorf("%w: %s", errCutOff, f.Err.Message)
 		cancel(err)
 		return err
 	}})
@@ -266,7 +269,7 @@ func (c *Client) limitRate(cancel context.CancelCauseFunc) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if !limiter.take(time.Now()) {
-				cancel(fmt.Errorf("it was cut off: it sends more than %d messages a second, the last one %s", c.Limits.Rate, method))
+				cancel(fmt.Errorf("%w: it sends more than %d messages a second, the last one %s", errCutOff, c.Limits.Rate, method))
 				return nil, errors.New("too many messages")
 			}
 			return next(ctx, method, req)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -210,6 +211,10 @@ func (c *Client) refused(err error) *llm.Result {
 		res := c.failed("the MCP server %q refuses: %s", c.Name, clip.Bytes(answer.Message, c.Limits.Text))
 		res.Origin = c.origin()
 		return res
+	}
+	var web net.Error
+	if !errors.Is(err, mcp.ErrConnectionClosed) && !errors.Is(err, errCutOff) && !broken(err) && !errors.As(err, &web) {
+		return c.failed("the MCP server %q has answered with a result that cannot be read: %s", c.Name, clip.Bytes(err.Error(), c.Limits.Text))
 	}
 	select {
 	case c.broken <- fmt.Errorf("%w: %w", errBroke, err):
