@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/agents/taskruns"
 )
@@ -85,6 +86,9 @@ type Agent struct {
 	// Broke is called with the reason when a task fails because something in an answer of the
 	// agent cannot be read. If nil, only the task and the log have the reason.
 	Broke func(reason string)
+	// Administers reports whether a caller is an administrator, who is told the addresses in errors. If
+	// nil, the callers with the role auth.RoleAdmin are.
+	Administers func(*auth.Principal) bool
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 

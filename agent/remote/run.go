@@ -26,11 +26,12 @@ import (
 
 // run is one execution for one message.
 type run struct {
-	agent *Agent
-	owner task.Owner
-	ec    *a2asrv.ExecutorContext
-	call  *agent.Call
-	yield func(a2a.Event, error) bool
+	agent  *Agent
+	caller *auth.Principal
+	owner  task.Owner
+	ec     *a2asrv.ExecutorContext
+	call   *agent.Call
+	yield  func(a2a.Event, error) bool
 	// messageID is the id of the message at the peer, the same in each execution.
 	messageID string
 	// earlier is the context in which the peer has performed earlier tasks of this context, if
@@ -91,7 +92,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 		return nil, err
 	}
 	r := &run{
-		agent: a, owner: auth.PrincipalFrom(ctx).Owner(), ec: ec, call: call, yield: yield, h: h,
+		agent: a, caller: auth.PrincipalFrom(ctx), owner: auth.PrincipalFrom(ctx).Owner(), ec: ec, call: call, yield: yield, h: h,
 		known: make(chan struct{}), gone: make(chan struct{}),
 	}
 	r.messageID = derived(idMessage, r.owner, call.Key)
@@ -481,7 +482,7 @@ func (r *run) remember() bool {
 // fail ends the task with a reason for its caller.
 func (r *run) fail(what string) bool {
 	r.agent.logger().Warn("remote task failed", "agent", r.call.Agent, "task", r.ec.TaskID, "reason", what)
-	r.yield(&agent.Raw{JSON: statusWithText(a2a.TaskStateFailed, r.name()+" "+r.agent.hide(what))}, nil)
+	r.yield(&agent.Raw{JSON: statusWithText(a2a.TaskStateFailed, r.name()+" "+r.told(what))}, nil)
 	return true
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/task"
@@ -49,7 +51,7 @@ func (h *Hub) Adopted(name task.Agent) *remote.Agent {
 
 // adopt connects a remote agent to the hub and closes it with the hub.
 func (h *Hub) adopt(name task.Agent, a *remote.Agent) {
-	a.Logger, a.Callbacks = h.parts.Logger, h.ownCallbacks()
+	a.Logger, a.Callbacks, a.Administers = h.parts.Logger, h.ownCallbacks(), h.administers
 	if h.directory != nil {
 		a.Known = func() []byte { return h.directory.KnownCard(name) }
 		a.Broke = func(problem string) { h.report(answer{name, problem}) }
@@ -57,6 +59,12 @@ func (h *Hub) adopt(name task.Agent, a *remote.Agent) {
 	h.remotes.mu.Lock()
 	defer h.remotes.mu.Unlock()
 	h.remotes.all = append(h.remotes.all, a)
+}
+
+// administers reports whether a caller is an administrator: one with the role or, as long as callers
+// need no key and all are on this machine, any.
+func (h *Hub) administers(p *auth.Principal) bool {
+	return p != nil && (slices.Contains(p.Roles, auth.RoleAdmin) || p.Anonymous() && auth.LocalOnly(h.parts.Auth))
 }
 
 // adoptListed is adopt for an agent that the directory lists.
