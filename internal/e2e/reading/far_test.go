@@ -115,7 +115,7 @@ func (f *far) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = json.Unmarshal(body, &call)
 	sends := bytes.Contains(body, []byte(`"messageId"`))
-	streams := sends && f.way == "stream"
+	streams := sends && f.way == "stream" && (bytes.Contains(body, []byte("Stream")) || bytes.Contains(body, []byte("message/stream")) || strings.HasSuffix(r.URL.Path, ":stream"))
 	if sends {
 		f.mu.Lock()
 		f.sends++

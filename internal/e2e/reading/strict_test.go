@@ -179,7 +179,7 @@ func TestCardWithQuery(t *testing.T) {
 	t.Cleanup(s.Close)
 	f.url = s.URL
 	h := hubtest.Start(t, hubtest.Options{Config: fmt.Sprintf("agents:\n- {name: far, url: %q}\n", s.URL+"/.well-known/agent-card.json?assistant_id=x")})
-	if got := (&near{h.URL()}).send(t); got.Status.State != "TASK_STATE_COMPLETED" || got.parts() != `[{"text":"ok"}]` {
+	if got := (&near{url: h.URL()}).send(t); got.Status.State != "TASK_STATE_COMPLETED" || got.parts() != `[{"text":"ok"}]` {
 		t.Errorf("the task is %s %q with %s", got.Status.State, got.says(), got.parts())
 	}
 }
