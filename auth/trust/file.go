@@ -3,6 +3,7 @@ package trust
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -26,7 +27,11 @@ type fileEntry struct {
 func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
 	src = bytes.TrimPrefix(src, []byte("\xef\xbb\xbf"))
 	var rows []json.RawMessage
-	if err := json.Unmarshal(src, &rows); err != nil {
+	err = json.Unmarshal(src, &rows)
+	if wrong := new(json.UnmarshalTypeError); errors.As(err, &wrong) {
+		return nil, nil, fmt.Errorf("the file is not a JSON list of entries, but a %s", wrong.Value)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("the file is not a JSON list of entries: %w", err)
 	}
 	at := make(map[Subject]int)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/go-jose/go-jose/v4"
+	josejson "github.com/go-jose/go-jose/v4/json"
 )
 
 // ErrNoKey is returned for a text without a key.
@@ -91,22 +92,51 @@ func parsePublic(block *pem.Block) (crypto.PublicKey, error) {
 }
 
 func parseJWK(text []byte) ([]PinnedKey, error) {
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(text, &set); err != nil {
+	set, err := readSet(text)
+	if err != nil {
 		return nil, fmt.Errorf("key set: %w", err)
 	}
-	if len(set.Keys) == 0 {
-		var one jose.JSONWebKey
-		if err := json.Unmarshal(text, &one); err != nil {
+	if len(set) == 0 {
+		one, err := readKey(text)
+		if err != nil {
 			return nil, fmt.Errorf("key: %w", err)
 		}
-		set.Keys = append(set.Keys, one)
+		set = append(set, one)
 	}
 	var keys []PinnedKey
-	for _, k := range set.Keys {
+	for _, k := range set {
 		keys = append(keys, PinnedKey{ID: k.KeyID, Key: k.Key})
 	}
 	return checkKeys(keys)
+}
+
+// readSet reads a JSON Web Key Set. The error is about the first key that cannot be read; the others are
+// returned nevertheless.
+func readSet(text []byte) (keys []jose.JSONWebKey, unread error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, errors.New("it is no JSON Web Key Set, an object with a list of keys")
+	}
+	for i, raw := range set.Keys {
+		k, err := readKey(raw)
+		if err == nil {
+			keys = append(keys, k)
+		} else if unread == nil {
+			unread = fmt.Errorf("keys[%d]: %w", i, err)
+		}
+	}
+	return keys, unread
+}
+
+// readKey reads a JSON Web Key.
+func readKey(text []byte) (k jose.JSONWebKey, err error) {
+	err = json.Unmarshal(text, &k)
+	if wrong := new(josejson.UnmarshalTypeError); errors.As(err, &wrong) {
+		err = fmt.Errorf("a JSON Web Key is an object of texts, and this has a %s", wrong.Value)
+	}
+	return k, err
 }
 
 func checkKeys(keys []PinnedKey) ([]PinnedKey, error) {

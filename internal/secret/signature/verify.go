@@ -195,16 +195,16 @@ func (v *Verifier) keys(ctx context.Context, h *header) (keys []crypto.PublicKey
 	if err != nil {
 		return nil, "", fmt.Errorf("keys at %s: %w", h.KeysURL, err)
 	}
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, "", fmt.Errorf("keys at %s: %w", h.KeysURL, err)
-	}
-	for _, k := range set.Key(h.KeyID) {
-		if k.IsPublic() && (k.Use == "" || k.Use == "sig") {
+	set, unread := readSet(text)
+	for _, k := range set {
+		if k.KeyID == h.KeyID && k.IsPublic() && (k.Use == "" || k.Use == "sig") {
 			keys = append(keys, k.Key)
 		}
 	}
-	if len(keys) == 0 {
+	switch {
+	case len(keys) == 0 && unread != nil:
+		return nil, "", fmt.Errorf("keys at %s: %w", h.KeysURL, unread)
+	case len(keys) == 0:
 		return nil, "", fmt.Errorf("key %.60q is not among those at %s", h.KeyID, h.KeysURL)
 	}
 	return keys, h.KeysURL, nil
