@@ -86,7 +86,7 @@ type Agent struct {
 	// Broke is called with the reason when a task fails because something in an answer of the
 	// agent cannot be read. If nil, only the task and the log have the reason.
 	Broke func(reason string)
-	// Administers reports whether a caller is an administrator, who is told the addresses in errors. If
+	// Administers reports whether a caller is an administrator. Their errors keep the addresses. If
 	// nil, the callers with the role auth.RoleAdmin are.
 	Administers func(*auth.Principal) bool
 	// Logger receives operational records. If nil, nothing is logged.

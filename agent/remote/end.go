@@ -80,7 +80,7 @@ func (r *run) finish(ctx context.Context) (done bool) {
 		return true
 	}
 	if r.state == a2a.TaskStateFailed && r.saidWhy() && member(member(bodyOf(r.held), "status"), "message") == nil {
-		r.held = mergedEnd(statusWithText(r.state, r.name()+" "+r.told(failedWith(r.sendErr))), r.held)
+		r.held = mergedEnd(statusWithText(r.state, r.name()+" "+r.worded(failedWith(r.sendErr))), r.held)
 	}
 	r.yield(&agent.Raw{JSON: r.held}, nil)
 	return true

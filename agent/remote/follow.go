@@ -324,7 +324,7 @@ func (r *run) refuse(err error) bool {
 		a2a.ErrExtensionSupportRequired,
 	} {
 		if errors.Is(err, sentinel) {
-			r.yield(nil, a2a.NewError(sentinel, r.name()+": "+r.told(reason(err))))
+			r.yield(nil, a2a.NewError(sentinel, r.name()+": "+r.worded(reason(err))))
 			return true
 		}
 	}

@@ -16,9 +16,9 @@ var addresses = regexp.MustCompile(`https?://[^\s"]*[^\s":,;.]|\[[0-9a-fA-F:.]*:
 // hidden replaces an address.
 const hidden = "(address)"
 
-// told returns the text of an error for the caller of the run: without addresses, unless the caller
+// worded returns the text of an error for the caller of the run: without addresses, unless the caller
 // is an administrator.
-func (r *run) told(text string) string {
+func (r *run) worded(text string) string {
 	administers := r.agent.Administers
 	if administers == nil {
 		administers = func(p *auth.Principal) bool { return p != nil && slices.Contains(p.Roles, auth.RoleAdmin) }

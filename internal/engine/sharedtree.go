@@ -81,7 +81,7 @@ func (e *Engine) sharedTree(ctx context.Context, c *op.Caller, h *task.Head) (*t
 	return out, nil
 }
 
-// sharedNode returns a node as it is shared.
+// sharedNode returns the shared form of a node.
 func sharedNode(n *Node, root *task.Head, now time.Time) tasktree.Task {
 	one := n.Far
 	if one == nil {

@@ -51,7 +51,7 @@ func (m *oddModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestEveryValueFromModels lets a model send every JSON value in the place of every member of a chunk. Each
-// task ends: completed with what is around it, or failed with the model's name and a reason.
+// task ends: completed with the text around it, or failed with the model's name and a reason.
 func TestEveryValueFromModels(t *testing.T) {
 	t.Parallel()
 	m := &oddModel{jsonvalues.Variants(t, `{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"finish_reason":null,"logprobs":null,`+

@@ -79,7 +79,7 @@ func TestPeerWithoutStreams(t *testing.T) {
 				hub.Handle(&a2a.AgentCard{Name: "far"}, &remote.Agent{URL: s.url})
 				n := serve(t, hub)
 				for range 2 {
-					// far answers what is not to be streamed with the whole task.
+					// far answers a message that is not to be streamed with the whole task.
 					if got := n.send(t); got.Status.State != "TASK_STATE_COMPLETED" || got.parts() != `[{"text":"fine"}]` {
 						t.Errorf("the task is %s %q with %s", got.Status.State, got.says(), got.parts())
 					}

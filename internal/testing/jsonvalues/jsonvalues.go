@@ -1,5 +1,13 @@
 // Package jsonvalues puts every kind of JSON value in the place of every member of a sample, for tests of
-// what reads the JSON of others.
+// code that reads the JSON of others.
+//
+// # Guarantees
+//
+// Each Variant differs from the sample in one member, and names it. All are valid JSON.
+//
+// # Non-guarantees
+//
+// Members that the sample does not have are not added. The order of the variants is not defined.
 package jsonvalues
 
 import (
@@ -19,7 +27,7 @@ var Values = []string{
 
 // Variant is a sample with another value in the place of one member.
 type Variant struct {
-	// Path names the member, such as .parts[0].text. Value is what stands there.
+	// Path names the member, such as .parts[0].text. Value is its new value.
 	Path, Value string
 	// JSON is the whole.
 	JSON string
