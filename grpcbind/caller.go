@@ -2,18 +2,14 @@ package grpcbind
 
 import (
 	"context"
-	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/hosts"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/peeraddr"
@@ -48,9 +44,6 @@ func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 	if err := auth.Known(p); err != nil {
 		return nil, err
 	}
-	if !conns.Keep(ctx, !p.Anonymous() && slices.Contains(p.Roles, auth.RoleAdmin)) {
-		return nil, errNoConnection
-	}
 	logCaller(ctx, p.ID)
 	if s.limiter != nil {
 		if err := s.limiter.Request(p.Owner()); err != nil {
@@ -81,11 +74,6 @@ func (s *base) guard(from *auth.Request, md metadata.MD) error {
 		}
 	}
 	return nil
-}
-
-// errNoConnection refuses a caller on a connection beyond the limit.
-var errNoConnection = &apierror.Error{
-	Err: apierror.ErrExhausted, Message: "the hub has no connection for this caller now: all are at work", RetryAfter: 5 * time.Second,
 }
 
 // request returns the credentials of a call.

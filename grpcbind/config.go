@@ -2,7 +2,6 @@ package grpcbind
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"log/slog"
 	"math"
@@ -39,9 +38,8 @@ type Config struct {
 	// TLS encrypts the connections of Serve. If nil, they are not encrypted, which is meant for this
 	// machine and for networks with other protection.
 	TLS *tls.Config
-	// ConnState and ConnContext are those of the server of Serve; see http.Server. They may be nil.
-	ConnState   func(net.Conn, http.ConnState)
-	ConnContext func(context.Context, net.Conn) context.Context
+	// ConnState is that of the server of Serve; see http.Server. It may be nil.
+	ConnState func(net.Conn, http.ConnState)
 	// Options are further options for calls, such as interceptors. Those of transports have no effect:
 	// calls arrive through net/http.
 	Options []grpc.ServerOption

@@ -33,7 +33,7 @@ func (b *Binding) newServer() *http.Server {
 	p.SetUnencryptedHTTP2(true)
 	l := &b.cfg.Limits
 	return &http.Server{
-		Handler: b, Protocols: &p, TLSConfig: b.cfg.TLS, ConnState: b.cfg.ConnState, ConnContext: b.cfg.ConnContext,
+		Handler: b, Protocols: &p, TLSConfig: b.cfg.TLS, ConnState: b.cfg.ConnState,
 		ReadHeaderTimeout: greetingTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHead,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: l.callsPerConnection(), MaxReceiveBufferPerStream: window,

@@ -11,10 +11,8 @@ const (
 	// limits.half_open.
 	mostConnections = 1 << 16
 	halfOpenDefault = 256
-	// reservedConnections is the number of connections of this machine and of administrators
-	// beyond the limit, and trialConnections that of those that may show an administrator's key.
+	// reservedConnections is the number of connections of this machine beyond the limit.
 	reservedConnections = 8
-	trialConnections    = 8
 )
 
 // connections returns the bounds of the connections of all listeners. The store, the bus and the
@@ -27,7 +25,7 @@ func (h *Hub) connections() *conns.Limit {
 		half = max(1, min(half, most/2))
 	}
 	return &conns.Limit{
-		Max: most, Reserve: reservedConnections, Trials: trialConnections, HalfOpen: cmp.Or(l.HalfOpen, half), Logger: h.logger,
+		Max: most, Reserve: reservedConnections, HalfOpen: cmp.Or(l.HalfOpen, half), Logger: h.logger,
 	}
 }
 
@@ -37,5 +35,5 @@ func connectionsFor(free int) int {
 	if free <= 0 {
 		return 0
 	}
-	return min(max(1, 2*free/3-reservedConnections-trialConnections), mostConnections)
+	return min(max(1, 2*free/3-reservedConnections), mostConnections)
 }

@@ -362,7 +362,7 @@ func (h *Hub) compose(ctx context.Context) error {
 	h.grpc = grpcbind.New(h.binding())
 	h.server = h.core.NewServer()
 	h.server.Handler = h.strict(h.grpc.Beside(h.server.Handler))
-	h.server.ConnState, h.server.ConnContext = h.conns.State, h.conns.Context
+	h.server.ConnState = h.conns.State
 	h.server.ErrorLog = slog.NewLogLogger(h.logger.Handler(), slog.LevelDebug)
 	return nil
 }

@@ -6,15 +6,12 @@
 //
 // # Guarantees
 //
-// At most Limit.Max connections are open, Limit.Reserve more of this machine and of administrators,
-// and Limit.Trials more on trial: these are closed after a short time unless their first request has
-// the credentials of an administrator ([Keep]). A connection
+// At most Limit.Max connections are open, and Limit.Reserve more of this machine. A connection
 // that has not sent a complete request head is half-open. One address has at most
 // Limit.HalfOpen half-open connections; for a further one the oldest is closed. If there is no room
 // for a new connection, a half-open one is closed in its place, the oldest of the address that
 // has most of them, or else the one that is idle for the longest time. A new connection is only
-// put on trial or refused if all others are at work. If there are too many trials, the oldest of the
-// address with most of them ends.
+// refused if all others are at work.
 //
 // Accept survives the lack of descriptors and of memory: it closes connections in the same order,
 // or waits until one ends. An episode is logged once, at its beginning.

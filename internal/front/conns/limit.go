@@ -19,12 +19,8 @@ import (
 type Limit struct {
 	// Max is the largest number of open connections. Zero means no limit.
 	Max int
-	// Reserve is the number of connections beyond Max for callers of this machine and for
-	// administrators.
+	// Reserve is the number of connections beyond Max for callers of this machine.
 	Reserve int
-	// Trials is the number of connections beyond Max that may show the credentials of an
-	// administrator; see Keep. Zero means none: they are closed at once.
-	Trials int
 	// HalfOpen is the largest number of half-open connections of one address. Zero means no
 	// limit.
 	HalfOpen int
@@ -37,8 +33,6 @@ type Limit struct {
 	// half are the half-open connections, the oldest first; by holds them by address.
 	half list.List
 	by   map[netip.Prefix]*list.List
-	// trials are the connections on trial, the oldest first. They are not in half.
-	trials list.List
 	// freed is closed when a connection ends; nil if no goroutine waits.
 	freed   chan struct{}
 	numbers int64
@@ -48,8 +42,8 @@ type Limit struct {
 
 // Stats are the numbers of a Limit.
 type Stats struct {
-	// Open and HalfOpen are the numbers of connections now, and Trials that of those on trial.
-	Open, HalfOpen, Trials int
+	// Open and HalfOpen are the numbers of connections now.
+	Open, HalfOpen int
 	// Evicted counts the connections that were closed for others, Refused the new ones that were
 	// closed at once, and Failed the failures of Accept.
 	Evicted, Refused, Failed int64
@@ -60,7 +54,7 @@ func (l *Limit) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
-	s.Open, s.HalfOpen, s.Trials = len(l.open), l.half.Len(), l.trials.Len()
+	s.Open, s.HalfOpen = len(l.open), l.half.Len()
 	return s
 }
 
@@ -76,12 +70,6 @@ type conn struct {
 	// halfOpen and sameAddress are its places in Limit.half and Limit.by; nil once it is
 	// established. Limit.mu guards them.
 	halfOpen, sameAddress *list.Element
-	// trial is its place in Limit.trials, and late ends the trial; nil if it is on none. Limit.mu
-	// guards them.
-	trial *list.Element
-	late  *time.Timer
-	// onTrial is set while trial is.
-	onTrial atomic.Bool
 	// idle is the time since which no request is at work, in nanoseconds; zero if one is.
 	idle atomic.Int64
 }
@@ -139,17 +127,14 @@ func (l *Limit) addLocked(c *conn) (victim *conn, admitted bool) {
 	if l.open == nil {
 		l.open, l.by = make(map[*conn]struct{}), make(map[netip.Prefix]*list.List)
 	}
-	trial := false
 	if same := l.by[c.address]; l.HalfOpen > 0 && same != nil && same.Len() >= l.HalfOpen {
 		victim = first(same)
-	} else if !l.roomLocked(false) {
-		if victim = l.victimLocked(); victim == nil && !l.roomLocked(c.local()) {
+	} else if l.Max > 0 && len(l.open) >= l.Max {
+		victim = l.victimLocked()
+		if victim == nil && (len(l.open) >= l.Max+l.Reserve || !c.local()) {
 			l.logLocked("connections are refused: all that are open are at work")
-			if trial = l.Trials > 0; !trial {
-				l.stats.Refused++
-				return nil, false
-			}
-			victim = l.oldTrialLocked(c)
+			l.stats.Refused++
+			return nil, false
 		}
 	}
 	if victim != nil {
@@ -158,10 +143,6 @@ func (l *Limit) addLocked(c *conn) (victim *conn, admitted bool) {
 	l.numbers++
 	c.number = l.numbers
 	l.open[c] = struct{}{}
-	if trial {
-		l.tryLocked(c)
-		return victim, true
-	}
 	if l.by[c.address] == nil {
 		l.by[c.address] = list.New()
 	}
@@ -239,7 +220,6 @@ func (l *Limit) remove(c *conn) {
 
 func (l *Limit) removeLocked(c *conn) {
 	l.fullLocked(c)
-	l.endTrialLocked(c)
 	delete(l.open, c)
 	if l.freed != nil {
 		close(l.freed)

@@ -10,7 +10,7 @@ import (
 )
 
 // Listen returns a listener whose connections l counts. The server must have l.State as its
-// ConnState, and with Limit.Trials l.Context as its ConnContext.
+// ConnState.
 func (l *Limit) Listen(inner net.Listener) net.Listener {
 	return &listener{Listener: inner, limit: l, closed: make(chan struct{})}
 }
@@ -79,9 +79,6 @@ func (l *listener) relieve() error {
 	m.stats.Failed++
 	m.logLocked("connections cannot be accepted: the process has no file descriptors or memory for them")
 	victim := m.victimLocked()
-	if victim == nil && m.trials.Len() > 0 {
-		victim = first(&m.trials)
-	}
 	if victim != nil {
 		m.evictLocked(victim)
 	}

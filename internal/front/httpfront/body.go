@@ -136,7 +136,7 @@ const maxLinger = 64 << 20
 // answer.
 func (x *exchange) linger(body io.Reader) {
 	size := x.r.ContentLength
-	if x.inside || x.read || x.cut || x.r.ProtoMajor != 1 || x.r.Header["Expect"] != nil || size >= 0 && size <= maxUnread {
+	if x.inside || x.read || x.r.ProtoMajor != 1 || x.r.Header["Expect"] != nil || size >= 0 && size <= maxUnread {
 		return
 	}
 	x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))

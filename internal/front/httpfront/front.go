@@ -146,8 +146,6 @@ type exchange struct {
 	// read is set once the body has been read to its end; got is the number of bytes read.
 	read bool
 	got  int64
-	// cut is set if the connection is to be closed without waiting for the rest of the body.
-	cut bool
 	// spooled is the file with a large body that was not loaded yet; nil otherwise.
 	spooled *spoolFile
 	// hold is the memory acquired for a large body; nil if there is none.

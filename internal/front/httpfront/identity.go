@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"time"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/usertoken"
 )
 
@@ -26,32 +23,11 @@ func (x *exchange) last() (stop context.CancelFunc) {
 
 // identify determines the caller and the extensions that it names.
 func (x *exchange) identify() error {
-	err := x.authenticate()
-	if err != nil {
-		return err
-	}
-	if err := x.keep(); err != nil {
+	if err := x.authenticate(); err != nil {
 		return err
 	}
 	x.caller.Extensions, x.caller.From = extensions(x.r.Header), x.r.RemoteAddr
 	return nil
-}
-
-// errNoConnection refuses a caller on a connection beyond the limit.
-var errNoConnection = &apierror.Error{
-	Err: apierror.ErrExhausted, Message: "the hub has no connection for this caller now: all are at work", RetryAfter: 5 * time.Second,
-}
-
-// keep refuses the request if its connection is beyond the limit, and the caller is not an
-// administrator.
-func (x *exchange) keep() error {
-	p := x.caller.Principal
-	admin := p != nil && !p.Anonymous() && slices.Contains(p.Roles, auth.RoleAdmin)
-	if x.inside || conns.Keep(x.r.Context(), admin) {
-		return nil
-	}
-	x.w.Header()["Connection"], x.cut = []string{"close"}, true
-	return errNoConnection
 }
 
 // authenticate finds the principal.
