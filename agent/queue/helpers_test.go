@@ -127,7 +127,7 @@ func (e *readyBus) Purge(ctx context.Context, at bus.Address) (int64, error) {
 	return e.Bus.(bus.Operator).Purge(ctx, at)
 }
 
-// redeliver restarts the hub.
+// restart restarts the hub.
 func (h *hub) restart() {
 	h.t.Helper()
 	h.stop()

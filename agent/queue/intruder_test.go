@@ -42,7 +42,7 @@ func newIntruder(t *testing.T, url string) *intruder {
 	return th
 }
 
-// sendEvent publishes an envelope of some worker about a task.
+// send publishes an envelope of some worker about a task.
 func (in *intruder) send(at bus.Address, worker string, about *bus.Envelope, body any) {
 	in.t.Helper()
 	e := *about

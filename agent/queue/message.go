@@ -30,7 +30,7 @@ type workerMessage struct {
 // sendTimeout limits the time to send a note.
 const sendTimeout = 5 * time.Second
 
-// sendEvent sends a note. It does so even if ctx has ended, because the worker waits for an
+// send sends a note. It does so even if ctx has ended, because the worker waits for an
 // answer.
 func (d *Dispatcher) send(ctx context.Context, n *workerMessage) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)

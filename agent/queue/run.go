@@ -336,7 +336,7 @@ func (r *run) handleLostGrant(epoch int64) {
 	r.redispatch()
 }
 
-// redeliver publishes the message as new work.
+// redispatch publishes the message as new work.
 func (r *run) redispatch() {
 	r.sendDelayed()
 	r.dropPieces()

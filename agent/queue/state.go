@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// state is the checkpoint of a task: its state on the bus.
+// dispatchState is the checkpoint of a task: its state on the bus.
 type dispatchState struct {
 	// Key is agent.Call.Key of the message that the other fields describe. Delivery and Epoch
 	// increase over all messages of a task.

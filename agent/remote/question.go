@@ -172,7 +172,7 @@ func (r *run) passRepeatedQuestion() (done bool) {
 	return r.state == a2a.TaskStateInputRequired
 }
 
-// restart repeats the status in which the task waited before the message.
+// repeatQuestion repeats the status in which the task waited before the message.
 func (r *run) repeatQuestion() bool {
 	status := rawjson.AppendString([]byte(`{"state":`), string(r.state))
 	status = rawjson.AppendMembers(status, r.relay.last, "state", "timestamp")

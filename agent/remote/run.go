@@ -262,7 +262,7 @@ func notReceived(err error) bool {
 	return errors.Is(err, peer.ErrUnreachable) || errors.As(err, new(*cardError)) && !refused(err)
 }
 
-// restart reports whether an agent that has received nothing is tried again. A send already
+// retryable reports whether an agent that has received nothing is tried again. A send already
 // includes several tries, and is repeated once. Calls that the circuit breaker holds back are
 // not retried.
 func retryable(err error, began time.Time, try int) bool {

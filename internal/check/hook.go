@@ -71,7 +71,7 @@ func (h *hooks) receive(w http.ResponseWriter, r *http.Request) {
 	h.arrived.Send()
 }
 
-// laterEvents returns the requests to path so far.
+// deliveries returns the requests to path so far.
 func (h *hooks) deliveries(path string) []*delivery {
 	h.mu.Lock()
 	defer h.mu.Unlock()

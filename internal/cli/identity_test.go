@@ -109,7 +109,7 @@ func (s *site) serve(config string) (stop func()) {
 	return stop
 }
 
-// statusEvent sends a message to an agent, with a header, and returns the status and the body of the
+// say sends a message to an agent, with a header, and returns the status and the body of the
 // answer.
 func (s *site) say(agent, header, text string) (int, string) {
 	s.t.Helper()

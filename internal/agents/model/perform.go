@@ -37,7 +37,7 @@ type work struct {
 	progress   chan<- llm.Progress
 }
 
-// showOutcome reports the progress of a job to the callers of the task.
+// report reports the progress of a job to the callers of the task.
 func (w *work) report(p llm.Progress) {
 	select {
 	case w.progress <- p:

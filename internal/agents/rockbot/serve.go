@@ -68,7 +68,7 @@ type host struct {
 	server Server
 }
 
-// handle performs requests concurrently, up to the limit of RockBot's agents.
+// receive performs requests concurrently, up to the limit of RockBot's agents.
 func (h *host) receive(ctx context.Context, topic string) error {
 	var owned sync.WaitGroup
 	defer owned.Wait()

@@ -52,7 +52,7 @@ type guess struct {
 	Response string `json:"response"`
 }
 
-// textMessage sends a message, as a follow-up of a task unless that is nil. It returns the task with
+// say sends a message, as a follow-up of a task unless that is nil. It returns the task with
 // the text of its last artifact.
 func (b *bob) say(agent, words string, follows *task) (*task, string) {
 	b.Helper()

@@ -35,7 +35,7 @@ func (a *answer) stream() error {
 	return nil
 }
 
-// writeMessage sends an event. An error means that the reader has disconnected.
+// send sends an event. An error means that the reader has disconnected.
 func (a *answer) send(send func([]byte) error, ev *exchange.Event) error {
 	text := a.textOf(ev)
 	var b []byte

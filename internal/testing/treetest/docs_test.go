@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -183,4 +184,95 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 		return first == nil
 	})
 	return first.IsExported()
+}
+
+func TestCommentsBeginWithTheirNames(t *testing.T) {
+	t.Parallel()
+	report(t, misnamed(load(t).sources), "begin these comments with the name below, or with a word that is no name")
+}
+
+func TestCommentsBeginWithTheirNamesRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a/a.go", `package a
+
+// openAll opens.
+func Open() {}
+
+// readAll reads.
+func readSome() {}
+
+// Reading is fine, and so is the name itself.
+func Read() {}
+
+// Read reads.
+func (T) Close() {}
+
+// T is a type.
+type T struct{}
+
+// U is another.
+type V struct{}
+
+type U struct{}
+`)
+	mustFind(t, misnamed([]*source{s}), 4)
+}
+
+// misnamed returns the declarations whose comment begins with the name of something else: a word in
+// mixed case, or another name of the same folder.
+func misnamed(sources []*source) []string {
+	names := map[string]map[string]bool{} // by folder
+	for _, s := range sources {
+		if names[s.dir()] == nil {
+			names[s.dir()] = map[string]bool{}
+		}
+		for name := range documented(s) {
+			names[s.dir()][name.Name] = true
+		}
+	}
+	var problems []string
+	for _, s := range sources {
+		for name, doc := range documented(s) {
+			word, _, _ := strings.Cut(doc, " ")
+			word = strings.TrimRight(word, ".,:;\n")
+			if word != name.Name && !ofATest.MatchString(name.Name) && (names[s.dir()][word] || mixed.MatchString(word)) {
+				problems = append(problems, s.at(name.Pos())+": "+name.Name+" is called "+word)
+			}
+		}
+	}
+	return problems
+}
+
+// mixed matches a word that begins with a small letter and has a capital one.
+var mixed = regexp.MustCompile(`^[a-z]+[A-Z][A-Za-z0-9]*$`)
+
+// ofATest matches the names of tests, whose comments are sentences about what they test.
+var ofATest = regexp.MustCompile(`^(Test|Fuzz|Benchmark|Example)([A-Z_]|$)`)
+
+// documented yields the functions, methods and types of a file, and variables and constants that are
+// declared alone, with their comments.
+func documented(s *source) iter.Seq2[*ast.Ident, string] {
+	return func(yield func(*ast.Ident, string) bool) {
+		for _, d := range s.file.Decls {
+			var name *ast.Ident
+			var doc string
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				name, doc = d.Name, d.Doc.Text()
+			case *ast.GenDecl:
+				if len(d.Specs) != 1 || d.Tok == token.IMPORT {
+					continue
+				}
+				switch spec := d.Specs[0].(type) {
+				case *ast.TypeSpec:
+					name, doc = spec.Name, d.Doc.Text()
+				case *ast.ValueSpec:
+					name, doc = spec.Names[0], d.Doc.Text()
+				}
+			}
+			if !yield(name, doc) {
+				return
+			}
+		}
+	}
 }

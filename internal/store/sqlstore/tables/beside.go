@@ -14,7 +14,7 @@ const (
 	maxRecordBytes = 1 << 20
 )
 
-// PostgreSQL sends all rows of a result, so that the statement bounds their size.
+// The statement bounds the size of the rows, because PostgreSQL sends all of a result.
 var qJournal = prepared(`SELECT place, data FROM /*postgres{*/ (
 	SELECT place, data, sum(octet_length(data)) OVER (ORDER BY place) - octet_length(data) AS before FROM (
 		SELECT place, data FROM /*}*/ journal WHERE place > $1 AND place <= $2

@@ -100,7 +100,7 @@ func firstHeads(c Conn, size pageSize, q Query, values ...any) (all []task.Head,
 	return all, false, nil
 }
 
-// PostgreSQL reads the newest interrupted task of each scope, and SQLite, which knows no LATERAL, those
+// With PostgreSQL it reads the newest interrupted task of each scope, and SQLite, which knows no LATERAL, those
 // of the context: without the hint, it would read all tasks of the context.
 var qInterrupted = prepared("SELECT " + HeadColumns + ` FROM scopes s
 	/*sqlite JOIN tasks t INDEXED BY tasks_interrupted ON t.scope = s.id AND t.context = $2 AND t.state IN (6, 8) AND t.shown = 0*/
