@@ -4,9 +4,7 @@ TOOL = go tool -modfile=internal/tools/go.mod
 
 .PHONY: build check check-all lint test bench fuzz sdk
 
-# build makes a small program: static, without symbols and debug information, without
-# the request pages of gRPC, with functions that begin at multiples of 16 bytes in place of 32, and
-# without copies of short functions in the server of NATS.
+# build makes the program as releases have it: static, without symbols and debug information.
 build:
 	CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o bin/parley ./cmd/parley
 
