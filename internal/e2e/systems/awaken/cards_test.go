@@ -93,9 +93,9 @@ var nextCards = map[string]nextCard{
 	"URL is none":           another(func(i map[string]any, _, _ string) { i["url"] = "http://%zz" }),
 	"URL is 7":              another(func(i map[string]any, _, _ string) { i["url"] = 7 }),
 	"gRPC alone":            another(func(i map[string]any, _, _ string) { i["url"], i["protocolBinding"] = "127.0.0.1:1", "GRPC" }),
-	"binding is unknown":    interfaceWith(func(i map[string]any, _, _ string) { i["protocolBinding"] = "SMOKE" }).without(`agent "NAME" is not reachable: no usable interface: the card offers SMOKE 1.0 at (address)`),
+	"binding is unknown":    interfaceWith(func(i map[string]any, _, _ string) { i["protocolBinding"] = "SMOKE" }).without(`agent "NAME" is not reachable: no usable interface: the card offers SMOKE 1.0 at FAR/v1/a2a`),
 	"tenant is another":     interfaceWith(func(i map[string]any, _, _ string) { i["tenant"] = "default" }),
-	"version is 2.0":        interfaceWith(func(i map[string]any, _, _ string) { i["protocolVersion"] = "2.0" }).without(`agent "NAME" is not reachable: no usable interface: the card offers HTTP+JSON 2.0 at (address)`),
+	"version is 2.0":        interfaceWith(func(i map[string]any, _, _ string) { i["protocolVersion"] = "2.0" }).without(`agent "NAME" is not reachable: no usable interface: the card offers HTTP+JSON 2.0 at FAR/v1/a2a`),
 	"key in the query":      security(`{"apiKeySecurityScheme":{"location":"query","name":"key"}}`),
 	"key in another header": security(`{"apiKeySecurityScheme":{"location":"header","name":"Authorization"}}`),
 	"token of another host": security(`{"oauth2SecurityScheme":{"flows":{"clientCredentials":{"tokenUrl":"OTHER/token","scopes":{}}}}}`),
@@ -231,7 +231,7 @@ func (m *moving) before(t *testing.T) {
 
 func (m *moving) during(t *testing.T) {
 	m.look(t, m.error, m.skill)
-	fails, refused := strings.ReplaceAll(m.fails[m.restarts], "NAME", m.name), m.refused[m.restarts]
+	fails, refused := strings.NewReplacer("NAME", m.name, "FAR", m.far.URL).Replace(m.fails[m.restarts]), m.refused[m.restarts]
 	switch {
 	case refused != "":
 		a := do(t, "POST", m.hub.URL()+"/v1/a2a/"+m.name+"/message:send", message1("hi", ""))
