@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth/policy"
 	textclip "github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -62,7 +63,11 @@ func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node,
 		return nil, err
 	}
 	defer t.release()
-	return t.changes(ctx)
+	nodes, err := t.changes(ctx)
+	for i := range nodes {
+		nodes[i].Text = e.lastWords(ctx, &nodes[i].Head)
+	}
+	return nodes, err
 }
 
 // WatchTree yields the tasks of Tree. It then yields each task that is new or whose status has
@@ -103,6 +108,7 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 func (t *tree) yield(ctx context.Context, yield func(Node, error) bool) (more bool, err error) {
 	news, err := t.changes(ctx)
 	for i := range news {
+		news[i].Text = t.engine.lastWords(ctx, &news[i].Head)
 		if !yield(news[i], nil) {
 			return false, err
 		}
@@ -251,10 +257,6 @@ func (t *tree) changes(ctx context.Context) ([]Node, error) {
 			n.reported = now
 			shown := n.Node
 			shown.More = now.more
-			var err error
-			if shown.Text, err = t.engine.lastWords(ctx, &shown.Head); err != nil {
-				return news, err
-			}
 			news = append(news, shown)
 		}
 		news = append(news, far...)
@@ -287,37 +289,38 @@ func (n *treeNode) refresh() (nodeStatus, int64) {
 	return nodeStatus{state: n.Head.State, shown: n.Head.Visibility, version: version, cancel: n.Head.CancelAt != 0}, children
 }
 
-// lastWords returns the text of the status message, or the beginning of that of the first artifact
-// that has any: what the first page of the log with text has of it.
-func (e *Engine) lastWords(ctx context.Context, h *task.Head) (string, error) {
+// lastWords returns the text of the status message. If that has none, and the task has ended or waits, it
+// returns the beginning of the text of the first artifact that has any, if that is in the first page of the
+// log and the page is not large: a tree may have hundreds of tasks.
+func (e *Engine) lastWords(ctx context.Context, h *task.Head) string {
 	text := strings.TrimSpace(task.TextOf(h.StatusMessage))
-	if text != "" || h.State.Open() && !h.State.Interrupted() {
-		return text, nil
+	if text != "" || h.Key == 0 || h.State.Open() && !h.State.Interrupted() {
+		return text
 	}
+	page, hold, err := e.readPage(ctx, h.Key, 0, noMemory)
+	if err != nil {
+		return "" // large, deleted meanwhile, or damaged, which the store has reported
+	}
+	defer hold.Release()
 	var from a2a.ArtifactID
-	for after := int64(0); after < h.Version && strings.TrimSpace(text) == ""; {
-		page, hold, err := e.readPage(ctx, h.Key, after, e.awaitMemory)
-		switch {
-		case errors.Is(err, task.ErrNotFound), errors.Is(err, task.ErrCorrupt), err == nil && len(page) == 0:
-			return "", nil // deleted meanwhile, or damaged, which the store has reported
-		case err != nil:
-			return "", fmt.Errorf("the answer of %s: %w", h.ID, err)
+	for i := range page {
+		en := &page[i]
+		if en.Kind != task.Artifact || text != "" && en.ArtifactID != from {
+			continue
 		}
-		for i := range page {
-			en := &page[i]
-			after = en.Version
-			if en.Kind != task.Artifact || text != "" && en.ArtifactID != from {
-				continue
-			}
-			if from = en.ArtifactID; !en.Append {
-				text = ""
-			}
-			text = textclip.Bytes(text+task.TextOf(en.Body), maxWords)
+		if from = en.ArtifactID; !en.Append {
+			text = ""
 		}
-		hold.Release()
+		text = textclip.Bytes(text+task.TextOf(en.Body), maxWords)
 	}
-	return strings.TrimSpace(text), nil
+	return strings.TrimSpace(text)
 }
+
+// errLarge is the error of noMemory.
+var errLarge = errors.New("the page is large")
+
+// noMemory is an acquirer for readers that do without a large page.
+func noMemory(context.Context, int64) (*membudget.Hold, error) { return nil, errLarge }
 
 // addChildren adds the children of a task that are not in the tree yet.
 func (t *tree) addChildren(ctx context.Context, n *treeNode) error {

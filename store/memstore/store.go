@@ -2,10 +2,10 @@ package memstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -234,11 +234,12 @@ func (m *Store) Find(ctx context.Context, id a2a.TaskID) ([]task.Head, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var found []task.Head
-	for _, owner := range slices.Sorted(maps.Keys(m.owners)) {
-		if h, err := m.headLocked(m.ids[taskID{owner, id}]); err == nil {
-			found = append(found, h)
+	for _, r := range m.tasks {
+		if r.head.ID == id {
+			found = append(found, r.head)
 		}
 	}
+	slices.SortFunc(found, func(a, b task.Head) int { return cmp.Compare(a.Owner, b.Owner) })
 	return found, nil
 }
 

@@ -156,7 +156,10 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 	}
 	old, err := openConn(connOptions{path: private, cache: 8 << 20})
 	if err == nil {
-		_, err = old.number("SELECT count(*) FROM sqlite_schema")
+		var tables int64
+		if tables, err = old.number("SELECT count(*) FROM sqlite_schema"); err == nil && tables == 0 {
+			err = errors.New("the file is missing or empty")
+		}
 	}
 	if err != nil {
 		r.Unreadable = err.Error()

@@ -404,8 +404,10 @@ func (src *Source) leave(ctx context.Context, e *bus.Envelope, changed func(dire
 	if len(k.workers) == 0 && !k.Spec.Left {
 		k.Spec.Left = true
 		changed(src.updateLocked())
-		src.log().Info("agent has left the bus with its last worker", "agent", k.Spec.Name, "queue", l.Agent)
 		src.storeLocked(ctx)
+		src.report(k)
+		src.log().Info("agent has left the bus with its last worker", "agent", k.Spec.Name, "queue", l.Agent)
+		return nil
 	}
 	src.report(k)
 	return nil
