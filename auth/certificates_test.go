@@ -3,6 +3,7 @@ package auth
 import (
 	"bytes"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
 // knownCertificates accepts the certificate with a common name.
@@ -104,5 +107,49 @@ func TestCertificatesTurnOn(t *testing.T) {
 	}
 	if p, err := new(Keyring).Authenticate(t.Context(), req); err == nil {
 		t.Errorf("off, from elsewhere: %v, want a refusal", p)
+	}
+}
+
+// uncertain has an expired revocation list.
+type uncertain struct{ knownCertificates }
+
+func (uncertain) Certificate([][]*x509.Certificate) (*Principal, error) {
+	return nil, fmt.Errorf("%w: %w: the list has ended", ErrUnauthenticated, ErrUncertain)
+}
+
+// unread is a store whose keys have not been read.
+type unread struct{ KeyStore }
+
+// TestValid: a credential that cannot be checked now has not ended.
+func TestValid(t *testing.T) {
+	t.Parallel()
+	key, _ := NewKey(Principal{ID: "keyed"}, time.Now())
+	old, _ := NewKey(Principal{ID: "old"}, time.Now())
+	old.RevokedAt = time.Now()
+	pair, err := tlstest.Make(&x509.Certificate{Subject: pkix.Name{CommonName: "worker"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker := credentialOf([][]*x509.Certificate{{pair.Leaf}})
+	for name, tc := range map[string]struct {
+		rules        Certificates
+		store        KeyStore
+		credential   string
+		valid, known bool
+	}{
+		"a key":                      {nil, nil, key.ID, true, true},
+		"a revoked key":              {nil, nil, old.ID, false, true},
+		"a missing key":              {nil, nil, "none", false, true},
+		"keys that were not read":    {nil, unread{}, key.ID, false, false},
+		"a certificate":              {knownCertificates("worker"), nil, worker, true, true},
+		"one that no rule names":     {knownCertificates("other"), nil, worker, false, true},
+		"one with an expired list":   {uncertain{}, nil, worker, false, false},
+		"one of a hub without rules": {nil, nil, worker, false, false},
+		"what is no certificate":     {knownCertificates("worker"), nil, certificatePrefix + "!", false, true},
+	} {
+		r := &Keyring{Configured: []Key{*key, *old}, Certificates: tc.rules, Store: tc.store}
+		if valid, known := r.Valid(tc.credential); valid != tc.valid || known != tc.known {
+			t.Errorf("%s: valid %v, known %v, want %v and %v", name, valid, known, tc.valid, tc.known)
+		}
 	}
 }

@@ -39,7 +39,8 @@ type Tokens interface {
 type Certificates interface {
 	// Certificate returns the principal of a certificate that the TLS handshake has verified;
 	// chains are the verified chains. If the certificate belongs to no principal, the error
-	// wraps ErrUnauthenticated; its text is logged. Any other error is an internal error.
+	// wraps ErrUnauthenticated, and ErrUncertain if it may be accepted again later; its text is logged.
+	// Any other error is an internal error.
 	Certificate(chains [][]*x509.Certificate) (*Principal, error)
 	// Security returns the security schemes of cards for certificates, and for each scheme a
 	// requirement that is sufficient alone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -121,38 +122,46 @@ func credentialOf(chains [][]*x509.Certificate) string {
 	return certificatePrefix + strings.Join(all, ",")
 }
 
-// validCertificate reports whether the certificates of a Credential still authenticate a caller.
-func (r *Keyring) validCertificate(text string) bool {
+// validCertificate reports whether the certificates of a Credential still authenticate a caller, and
+// whether that is known.
+func (r *Keyring) validCertificate(text string) (valid, known bool) {
 	var chains [][]*x509.Certificate
 	for one := range strings.SplitSeq(text, ",") {
 		der, err := base64.StdEncoding.DecodeString(one)
 		if err != nil {
-			return false
+			return false, true
 		}
 		chain, err := x509.ParseCertificates(der)
 		if err != nil {
-			return false
+			return false, true
 		}
 		chains = append(chains, chain)
 	}
 	if r.Certificates == nil {
-		return false
+		return false, false
 	}
 	p, err := r.Certificates.Certificate(chains)
-	return err == nil && time.Now().Before(until(chains, p))
+	switch {
+	case errors.Is(err, ErrUncertain):
+		return false, false
+	case err != nil:
+		return false, true
+	}
+	return time.Now().Before(until(chains, p)), true
 }
 
-// Valid reports whether the key or the certificate that a Credential names is valid.
-func (r *Keyring) Valid(credential string) bool {
+// Valid reports whether the key or the certificate that a Credential names is valid. known is false if
+// that cannot be told now: the keys have not been read, or the revocation list has expired.
+func (r *Keyring) Valid(credential string) (valid, known bool) {
 	if text, found := strings.CutPrefix(credential, certificatePrefix); found {
 		return r.validCertificate(text)
 	}
 	ks, err := r.keys()
 	if err != nil {
-		return false
+		return false, false
 	}
 	i := index(ks.all, credential)
-	return i >= 0 && ks.all[i].Good(time.Now())
+	return i >= 0 && ks.all[i].Good(time.Now()), true
 }
 
 // Configure replaces the configured keys. A Keyring that was on stays on.

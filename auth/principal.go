@@ -111,6 +111,10 @@ type Request struct {
 // ErrUnauthenticated is wrapped by an Authenticator's errors for missing or wrong credentials.
 var ErrUnauthenticated = errors.New("unauthenticated")
 
+// ErrUncertain is wrapped beside ErrUnauthenticated for certificates that cannot be checked now, because
+// the revocation list of their authority has expired.
+var ErrUncertain = errors.New("cannot be checked now")
+
 // Known returns an internal error for a principal that is nil or has no id. An Authenticator
 // that returns such a principal is faulty, and its caller is not authenticated.
 func Known(p *Principal) error {

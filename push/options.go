@@ -81,9 +81,10 @@ type Config struct {
 	// created.
 	Sealer Sealer
 	// Valid reports whether the API key or the certificate that task.HookRequest.Credential names is
-	// valid. A webhook that was registered with one gets nothing more when that has ended. It must
-	// return at once. If nil, webhooks do not depend on credentials.
-	Valid func(credential string) bool
+	// valid. A webhook that was registered with one gets nothing more when that has ended; while that is
+	// not known, it is tried again. Valid must return at once. If nil, webhooks do not depend on
+	// credentials.
+	Valid func(credential string) (valid, known bool)
 	// Attempted is called after each try, on the goroutines of sessions. It must return at once.
 	// If nil, tries are not reported.
 	Attempted func(Attempt)

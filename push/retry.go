@@ -38,6 +38,8 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 	switch {
 	case errors.Is(err, errEnded):
 		return tryResult{outcome: hookGone, reason: err.Error()}
+	case errors.Is(err, errUnknown):
+		return tryResult{outcome: retry, reason: err.Error()}
 	case err != nil:
 		return tryResult{outcome: undeliverable, reason: err.Error()}
 	}
@@ -59,14 +61,22 @@ func (d *Dispatcher) try(ctx context.Context, h *hook, t *target, n *notice) (v 
 // for operators.
 var errEnded = errors.New("the API key or certificate with which it was registered has expired or was revoked")
 
+// errUnknown is the reason of a further try. Its text is for operators.
+var errUnknown = errors.New("the API key or certificate with which it was registered cannot be checked now")
+
 // request builds the notification of a version. The text of its error is for operators.
 func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice) (*http.Request, error) {
 	secret, err := d.unseal(t)
 	if err != nil {
 		return nil, err
 	}
-	if secret.Key != "" && d.cfg.Valid != nil && !d.cfg.Valid(secret.Key) {
-		return nil, errEnded
+	if secret.Key != "" && d.cfg.Valid != nil {
+		switch valid, known := d.cfg.Valid(secret.Key); {
+		case !known:
+			return nil, errUnknown
+		case !valid:
+			return nil, errEnded
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(n.body))
 	if err != nil {

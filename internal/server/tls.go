@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -52,7 +53,10 @@ type unrevoked struct {
 }
 
 func (u unrevoked) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error) {
-	if err := u.tls.Good(chains); err != nil {
+	switch err := u.tls.Good(chains); {
+	case errors.Is(err, tlsfile.ErrListEnded):
+		return nil, fmt.Errorf("%w: %w: %w", auth.ErrUnauthenticated, auth.ErrUncertain, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", auth.ErrUnauthenticated, err)
 	}
 	p, err := u.Certificates.Certificate(chains)
