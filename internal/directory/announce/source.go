@@ -73,6 +73,8 @@ type Source struct {
 
 	// newWorkers signals that a new worker needs the hub's identity.
 	newWorkers wake.Signal
+	// inquire signals that the workers are to announce themselves.
+	inquire wake.Signal
 	// lostWorkers queues workers reported by Lost.
 	lostWorkers chan lostWorker
 
@@ -112,6 +114,7 @@ func (src *Source) Load(ctx context.Context) directory.Update {
 		return src.updateLocked()
 	}
 	src.loaded, src.agents, src.newWorkers = true, make(map[task.Agent]*known), wake.New()
+	src.inquire = wake.New()
 	src.lostWorkers = make(chan lostWorker, 64)
 	var stored []directory.Known
 	note, err := src.Notes.Note(ctx, noteName)
@@ -257,6 +260,8 @@ func (src *Source) tend(ctx context.Context, ready <-chan struct{}, changed func
 			src.publish(ctx, protocol.Inquiry)
 		case <-src.newWorkers:
 			src.publish(ctx, protocol.Discovery)
+		case <-src.inquire:
+			src.publish(ctx, protocol.Inquiry)
 		case m := <-src.lostWorkers:
 			src.removeWorker(m)
 		case <-greet.C:
@@ -385,7 +390,9 @@ func (src *Source) reject(ctx context.Context, s *directory.Spec, worker string)
 	}
 }
 
-// leave removes a worker that has said goodbye. Its agent has left with the last of them.
+// leave removes a worker that has said goodbye. Its agent has left with the last of them. A worker that is
+// not known, because the hub has started or its lease has expired, may not be the last; the others are asked
+// to announce themselves.
 func (src *Source) leave(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) error {
 	var l protocol.Goodbye
 	if err := json.Unmarshal(e.Body, &l); err != nil {
@@ -400,8 +407,11 @@ func (src *Source) leave(ctx context.Context, e *bus.Envelope, changed func(dire
 	if k == nil || k.Spec.Queue != l.Agent {
 		return nil
 	}
-	delete(k.workers, l.Worker)
-	if len(k.workers) == 0 && !k.Spec.Left {
+	_, known := k.workers[l.Worker]
+	if delete(k.workers, l.Worker); len(k.workers) == 0 {
+		src.inquire.Send()
+	}
+	if known && len(k.workers) == 0 && !k.Spec.Left {
 		k.Spec.Left = true
 		changed(src.updateLocked())
 		src.storeLocked(ctx)

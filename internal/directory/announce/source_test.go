@@ -130,6 +130,8 @@ func TestAnnouncements(t *testing.T) {
 		seen(0, directory.Unknown)
 		sendAnnounce(t, b, "PaperFinder", "w2", paperCard) // it was still running
 		seen(1, directory.Up)
+		publishBody(t, b, protocol.TypeGoodbye, "PaperFinder", &protocol.Goodbye{Agent: "PaperFinder", Worker: "unknown"})
+		seen(1, directory.Up)
 		publishBody(t, b, protocol.TypeGoodbye, "PaperFinder", &protocol.Goodbye{Agent: "PaperFinder", Worker: "w2"})
 		seen(0, directory.Gone)
 		if hits := d.Search("finds papers", 5); len(hits) != 0 || !d.get("paperfinder").Spec.Left {
