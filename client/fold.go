@@ -73,6 +73,9 @@ func (f *Fold) artifact(e *a2a.TaskArtifactUpdateEvent) {
 			}
 			known.Parts = append(known.Parts, e.Artifact.Parts...)
 		} else {
+			for _, p := range known.Parts {
+				delete(f.continued, p)
+			}
 			f.Task.Artifacts[i] = e.Artifact
 		}
 		return
