@@ -113,19 +113,20 @@ func (e *Engine) foldWithin(ctx context.Context, h *task.Head, f folded) (folded
 
 // foldLarge folds a log of at most most bytes with memory from the budget.
 func (e *Engine) foldLarge(ctx context.Context, h *task.Head, most int) (folded, error) {
+	account := membudget.AccountOf(ctx)
+	before := account.Held() // that of an earlier answer
 	hold, err := e.acquireAnswer(ctx, foldNeed)
 	if err != nil {
 		return folded{}, err
 	}
 	large, err := e.foldUpTo(ctx, h, most)
 	if err != nil {
+		account.Resize(before)
 		hold.Release()
 		return folded{}, err
 	}
 	n := e.answerFactor(ctx) * int64(large.size)
-	if a := membudget.AccountOf(ctx); a != nil {
-		a.Resize(n)
-	}
+	account.Resize(max(before, n))
 	hold.Resize(n)
 	return large.with(ctx, hold), nil
 }

@@ -112,6 +112,31 @@ func TestLargeAnswersNeedMemory(t *testing.T) {
 	})
 }
 
+// An operation that has read a larger answer keeps the memory for it.
+func TestLaterAnswersOfAnOperation(t *testing.T) {
+	t.Parallel()
+	b := &membudget.Budget{Max: 64 << 20}
+	h := start(t, engine.Config{Memory: b}, words("done"))
+	sent := h.send(text(strings.Repeat("x", 3<<20)))
+	sent.Release()
+	for _, before := range []int64{0, 40 << 20, 60 << 20} {
+		a := &membudget.Account{Budget: &membudget.Budget{Max: 64 << 20}, Factor: 3}
+		if err := a.Acquire(t.Context(), before); err != nil {
+			t.Fatal(err)
+		}
+		got, err := h.Get(a.Context(t.Context()), alice, &op.Get{ID: sent.Head.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Release()
+		want := max(before, (2+a.Factor)*int64(got.Size))
+		if held := a.Held(); held < want || held > want+64<<10 {
+			t.Errorf("after an answer of %d bytes an operation with %d bytes holds %d, want %d", got.Size, before, held, want)
+		}
+		a.Release()
+	}
+}
+
 // A page of a list ends after some MiB, and those that follow have the rest. A large page needs memory
 // until its call ends; a page of heads does not.
 func TestLargePagesNeedMemory(t *testing.T) {

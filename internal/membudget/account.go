@@ -36,9 +36,10 @@ func AccountOf(ctx context.Context) *Account {
 	return a
 }
 
-// Acquire makes the account hold at least n bytes. It waits like Budget.Acquire.
+// Acquire makes the account hold at least n bytes, or the whole budget. It waits like Budget.Acquire.
 func (a *Account) Acquire(ctx context.Context, n int64) error {
-	held, class := a.held(), Answer
+	n = min(n, a.Budget.Stats().Max)
+	held, class := a.Held(), Answer
 	if held >= n {
 		return nil
 	}
@@ -57,6 +58,9 @@ func (a *Account) Acquire(ctx context.Context, n int64) error {
 
 // Resize makes the account hold n bytes, without waiting.
 func (a *Account) Resize(n int64) {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hold.Resize(n)
@@ -74,7 +78,11 @@ func (a *Account) Charge(n int64) {
 	}
 }
 
-func (a *Account) held() int64 {
+// Held returns the number of bytes that the account holds.
+func (a *Account) Held() int64 {
+	if a == nil {
+		return 0
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.hold.size()

@@ -297,6 +297,28 @@ func TestAccount(t *testing.T) {
 	}
 }
 
+// An operation with a need above the whole budget is performed alone, whatever it holds already.
+func TestAccountAboveTheBudget(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := &membudget.Budget{Max: 100}
+		a := &membudget.Account{Budget: b, Factor: 3}
+		began := time.Now()
+		for _, n := range []int64{20, 150, 160} {
+			if err := a.Acquire(t.Context(), n); err != nil {
+				t.Errorf("Acquire(%d): %v", n, err)
+			}
+		}
+		if took, used := time.Since(began), b.Stats().Used; took > 0 || used != 100 {
+			t.Errorf("%d bytes are used after %v, want the whole budget at once", used, took)
+		}
+		a.Release()
+		if used := b.Stats().Used; used != 0 {
+			t.Errorf("%d bytes are used at the end", used)
+		}
+	})
+}
+
 // A message of a peer takes memory while it is read, waits for it, and takes it beyond the budget after that.
 func TestTaken(t *testing.T) {
 	t.Parallel()

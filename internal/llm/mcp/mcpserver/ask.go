@@ -123,7 +123,8 @@ func answer(res *mcp.ElicitResult) *llm.Answer {
 type suspended struct {
 	run   *running
 	asked *asking
-	timer *time.Timer
+	// resumed is closed when the answer has arrived.
+	resumed chan struct{}
 }
 
 var errNoAnswer = errors.New("the caller has not sent an answer")
@@ -132,20 +133,34 @@ var errNoAnswer = errors.New("the caller has not sent an answer")
 // the answer and the state. If no such request arrives in time, the question fails.
 func (svc *service) suspend(r *running, a *asking) *mcp.CallToolResult {
 	state := rand.Text()
-	p := &suspended{run: r, asked: a}
+	p := &suspended{run: r, asked: a, resumed: make(chan struct{})}
 	svc.mu.Lock()
 	svc.suspended[state] = p
-	p.timer = time.AfterFunc(svc.Limits.Patience, func() {
-		if svc.takeSuspended(state) != nil {
-			close(r.abandoned)
-			a.settle(nil, errNoAnswer)
-		}
-	})
 	svc.mu.Unlock()
+	svc.wg.Go(func() { svc.awaitAnswer(state, p) })
 	return &mcp.CallToolResult{
 		InputRequests: mcp.InputRequestMap{answerField: form(a.question)},
 		RequestState:  state,
 	}
+}
+
+// awaitAnswer ends a suspended call that is not resumed in time, or before the service ends.
+func (svc *service) awaitAnswer(state string, p *suspended) {
+	timer := time.NewTimer(svc.Limits.Patience)
+	defer timer.Stop()
+	select {
+	case <-p.resumed:
+		return
+	case <-timer.C:
+	case <-svc.base.Done():
+	}
+	if svc.takeSuspended(state) == nil {
+		return // resumed in the meantime
+	}
+	close(p.run.abandoned)
+	p.asked.settle(nil, errNoAnswer)
+	<-p.run.done
+	p.run.account.Release()
 }
 
 // takeSuspended removes and returns the call of a state; nil if there is none.
@@ -162,7 +177,7 @@ func (svc *service) resume(ctx context.Context, req *mcp.CallToolRequest) (*mcp.
 	if p == nil {
 		return failed("no call waits for this answer any more; look at the task with get_task, and answer with continue_task"), nil
 	}
-	p.timer.Stop()
+	close(p.resumed)
 	p.run.progress.attach(ctx, req)
 	if res, ok := req.Params.InputResponses[answerField].(*mcp.ElicitResult); ok {
 		p.asked.settle(answer(res), nil)

@@ -85,11 +85,11 @@ func (x *exchange) Flush() {
 	_ = x.rc.Flush()
 }
 
-// called sends the head of an answer of events.
+// called sends the head of an answer of events, unless the exchange has ended.
 func (x *exchange) called() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.events() {
+	if !x.ended && x.events() {
 		x.beginLocked(http.StatusOK)
 		_ = x.rc.Flush()
 	}

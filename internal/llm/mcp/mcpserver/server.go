@@ -153,16 +153,11 @@ func (s *Server) open(ctx context.Context) *service {
 // close ends all calls and waits for all goroutines.
 func (svc *service) close() {
 	svc.cancel()
-	svc.results.drop(svc)
-	svc.mu.Lock()
-	for _, p := range svc.suspended {
-		p.timer.Stop()
-	}
-	svc.mu.Unlock()
 	for ss := range svc.mcp.Sessions() {
 		svc.wg.Go(func() { _ = ss.Close() })
 	}
 	svc.wg.Wait()
+	svc.results.drop(svc) // the last calls may have added some
 }
 
 // resultFactor is the memory for an answer of the hub until the client has read the result, as a multiple of its

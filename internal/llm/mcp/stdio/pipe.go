@@ -138,8 +138,13 @@ func (p *Pipe) nextLine(r *bufio.Reader) line {
 	}
 }
 
-// Read implements mcp.Connection.
-func (p *Pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
+// Read implements mcp.Connection. The SDK calls it again until it returns an error.
+func (p *Pipe) Read(ctx context.Context) (_ jsonrpc.Message, err error) {
+	defer func() {
+		if err != nil {
+			p.last.Release()
+		}
+	}()
 	for {
 		p.last.Release()
 		select {
