@@ -36,6 +36,20 @@ func AccountOf(ctx context.Context) *Account {
 	return a
 }
 
+// WithoutAccount returns a context for a part of an operation that counts its memory itself, like a stream.
+func WithoutAccount(ctx context.Context) context.Context {
+	return context.WithValue(ctx, accountKey{}, (*Account)(nil))
+}
+
+// Another returns an empty account of the same kind, for a part of the operation that ends before it; nil for a nil
+// Account.
+func (a *Account) Another() *Account {
+	if a == nil {
+		return nil
+	}
+	return &Account{Budget: a.Budget, Factor: a.Factor}
+}
+
 // Acquire makes the account hold at least n bytes, or the whole budget. It waits like Budget.Acquire.
 func (a *Account) Acquire(ctx context.Context, n int64) error {
 	n = min(n, a.Budget.Stats().Max)

@@ -158,23 +158,23 @@ func (p *page) do(method, path string, body, v any) error {
 // get reads an answer of the hub.
 func (p *page) get(path string, v any) error { return p.do(http.MethodGet, path, nil, v) }
 
-// scoped returns the page with a context of its own. The hub counts the memory of its answers until
-// drop is called, or the request ends.
-func (p *page) scoped() (own *page, drop context.CancelFunc) {
-	ctx, drop := context.WithCancel(p.r.Context())
+// scoped returns the page with an account of its own for the memory of answers of the hub, until drop is called.
+func (p *page) scoped() (own *page, drop func()) {
+	account := membudget.AccountOf(p.r.Context()).Another()
 	own = new(page)
 	*own = *p
-	own.r = p.r.WithContext(ctx)
-	return own, drop
+	own.r = p.r.WithContext(account.Context(p.r.Context()))
+	return own, account.Release
 }
 
 // errEnough ends a stream whose reader wants no further events.
 var errEnough = errors.New("no further events are wanted")
 
 // follow calls f with each event of a stream of the hub until it ends or f returns false. The hub
-// answers in this goroutine, so that an open stream holds nothing else.
+// answers in this goroutine, so that an open stream holds nothing else. It counts the memory of each event
+// until the next one.
 func (p *page) follow(ctx context.Context, path string, f func(sse.Event) bool) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(membudget.WithoutAccount(ctx))
 	defer cancel()
 	r, err := p.request(ctx, http.MethodGet, path, nil)
 	if err != nil {

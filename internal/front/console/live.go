@@ -174,6 +174,8 @@ func (p *page) followContext(alive context.Context, s *stream, now *adminjson.Ta
 		kinds += ",task.created,task.status"
 		last := ""
 		news.f = func() {
+			p, drop := p.scoped()
+			defer drop()
 			sum := p.readTree()
 			if sum.Far && ctx.Err() == nil {
 				news.againLocked(farPace)
@@ -273,6 +275,8 @@ func (p *page) followTree(ctx context.Context, s *stream) {
 		if ctx.Err() != nil {
 			return
 		}
+		p, drop := p.scoped()
+		defer drop()
 		if p.send(s, "tree", 0, p.tree()) != nil {
 			cancel()
 		}
@@ -349,6 +353,8 @@ func countEvents(p *page) error {
 	defer cancel()
 	defer p.beating(s, cancel)()
 	p.paced(ctx, "/api/v1/events?kind=task.created,task.status", func() {
+		p, drop := p.scoped()
+		defer drop()
 		counts, err := p.counts()
 		if err == nil && ctx.Err() == nil {
 			err = p.send(s, "counts", 0, counts)

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -201,13 +200,9 @@ func (p *page) readLog() (*adminjson.TaskLog, error) {
 	if after != "" {
 		return l, p.get(p.logPath("", "after", after, "limit", firstEntries), l)
 	}
-	first, drop := p.scoped()
-	err := first.get(p.logPath("", "limit", firstEntries), l)
-	if err != nil || l.Next == 0 {
-		context.AfterFunc(p.r.Context(), drop)
+	if err := p.get(p.logPath("", "limit", firstEntries), l); err != nil || l.Next == 0 {
 		return l, err
 	}
-	drop()
 	last := new(adminjson.TaskLog)
 	return last, p.get(p.logPath("", "after", max(0, l.Version-lastEntries)), last)
 }
