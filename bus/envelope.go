@@ -137,6 +137,6 @@ func Decode(b []byte) (*Envelope, error) {
 
 func decode(b []byte) (*Envelope, error) {
 	e := new(Envelope)
-	err := rawjson.Unmarshal(b, e)
+	err := rawjson.Readable(rawjson.Unmarshal(b, e))
 	return e, err
 }

@@ -73,7 +73,7 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
 	all, err := protocol.Split(delivery.Envelope)
 	if err != nil {
-		d.log().Warn("batch ignored", "from", delivery.Source, "error", err)
+		d.log().Warn("batch is ignored, or a part of it", "from", delivery.Source, "error", err)
 	}
 	for _, e := range all {
 		d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, From: delivery.From, Number: delivery.Number})
@@ -84,7 +84,11 @@ func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)
 
 func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 	c := claim{from: e.From}
-	if err := protocol.Decode(e.Body, &c.Claim); err != nil || protocol.WorkerAt(c.Worker).Check() != nil {
+	err := protocol.Decode(e.Body, &c.Claim)
+	if err == nil {
+		err = protocol.WorkerAt(c.Worker).Check()
+	}
+	if err != nil {
 		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
@@ -107,12 +111,24 @@ func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 }
 
 func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
-	var b protocol.Heartbeat
-	if err := protocol.Decode(e.Body, &b); err != nil || protocol.WorkerAt(b.Worker).Check() != nil {
+	var b struct {
+		Worker string            `json:"worker"`
+		Jobs   []json.RawMessage `json:"jobs"` // protocol.HeldJob: one that cannot be read takes no lease of others
+	}
+	err := protocol.Decode(e.Body, &b)
+	if err == nil {
+		err = protocol.WorkerAt(b.Worker).Check()
+	}
+	if err != nil {
 		d.log().Warn("heartbeat ignored", "from", e.Source, "error", err)
 		return
 	}
-	for _, h := range b.Jobs {
+	for i, text := range b.Jobs {
+		var h protocol.HeldJob
+		if err := protocol.Decode(text, &h); err != nil {
+			d.log().Warn("job of a heartbeat ignored", "from", e.Source, "index", i, "error", err)
+			continue
+		}
 		n := &workerMessage{to: b.Worker, about: taskKey{h.Owner, a2a.TaskID(h.Task)}, epoch: h.Epoch}
 		d.deliverOrStop(ctx, n, heartbeat{h.Epoch, h.Token, b.Worker})
 	}

@@ -86,7 +86,11 @@ type fetch struct {
 
 func (d *Dispatcher) handleFetch(ctx context.Context, e *bus.Envelope) {
 	f := &fetch{epoch: e.Epoch}
-	if err := json.Unmarshal(e.Body, &f.Fetch); err != nil || protocol.WorkerAt(f.Worker).Check() != nil {
+	err := protocol.Decode(e.Body, &f.Fetch)
+	if err == nil {
+		err = protocol.WorkerAt(f.Worker).Check()
+	}
+	if err != nil {
 		d.log().Warn("fetch ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}

@@ -388,8 +388,8 @@ func TestHowARunEnds(t *testing.T) {
 		"error":             {protocol.Report{Error: "secret"}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
 		"given back":        {protocol.Report{GivenBack: true}, false, "TASK_STATE_FAILED worker "},
 		"ended too early":   {protocol.Report{Ended: true}, false, "TASK_STATE_FAILED agent ended without a final state"},
-		"not an event":      {protocol.Report{Events: []json.RawMessage{json.RawMessage(`{"x":1}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
-		"an illegal event":  {protocol.Report{Events: []json.RawMessage{json.RawMessage(`{"statusUpdate":{"status":{"state":"DONE"}}}`)}}, false, `TASK_STATE_FAILED agent "far" failed (reference`},
+		"not an event":      {protocol.Report{Events: []json.RawMessage{json.RawMessage(`{"x":1}`)}}, false, `TASK_STATE_FAILED agent "far" has sent an event that cannot be read: not an event`},
+		"an illegal event":  {protocol.Report{Events: []json.RawMessage{json.RawMessage(`{"statusUpdate":{"status":{"state":"DONE"}}}`)}}, false, `TASK_STATE_FAILED agent "far" has sent an event that cannot be read: state: is not the state of a task`},
 		"given back for so": {protocol.Report{GivenBack: true}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,6 +93,7 @@ func (r *run) acceptEvents(rep *protocol.Report, skip int) {
 // acceptEvent passes an event on, together with the place after it.
 func (r *run) acceptEvent(event []byte) {
 	r.state.Seq++
+	event = rawjson.Mend(event)
 	message, update := partsOf(event)
 	if message != nil {
 		event = taskOfMessage(message)

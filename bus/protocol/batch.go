@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/parley-a2a/parley/bus"
@@ -57,28 +58,38 @@ func Join(all []*bus.Envelope) (*bus.Envelope, error) {
 }
 
 // Split returns the envelopes of a batch, or e alone if it is none. The caller must have
-// verified the signature of e before. The error is bus.ErrInvalid.
+// verified the signature of e before. The error is bus.ErrInvalid. It does not concern the envelopes that are
+// returned with it.
 func Split(e *bus.Envelope) ([]*bus.Envelope, error) {
 	if e.Type != TypeBatch {
 		return []*bus.Envelope{e}, nil
 	}
-	var batch Batch
+	var batch struct {
+		Envelopes []json.RawMessage `json:"envelopes"`
+	}
 	if err := Decode(e.Body, &batch); err != nil {
 		return nil, fmt.Errorf("decode batch %q: %w: %w", e.ID, err, bus.ErrInvalid)
 	}
 	if n := len(batch.Envelopes); n > MaxBatch {
 		return nil, fmt.Errorf("batch %q of %d envelopes, %d are allowed: %w", e.ID, n, MaxBatch, bus.ErrInvalid)
 	}
-	all := make([]*bus.Envelope, len(batch.Envelopes))
-	for i, b := range batch.Envelopes {
+	all := make([]*bus.Envelope, 0, len(batch.Envelopes))
+	var bad []error
+	for i, text := range batch.Envelopes {
+		var b Batched
+		if err := Decode(text, &b); err != nil {
+			bad = append(bad, fmt.Errorf("batch %q: envelope %d: %w: %w", e.ID, i, err, bus.ErrInvalid))
+			continue
+		}
 		if b.Type == "" || b.Type == TypeBatch {
-			return nil, fmt.Errorf("batch %q: envelope %d has type %q: %w", e.ID, i, b.Type, bus.ErrInvalid)
+			bad = append(bad, fmt.Errorf("batch %q: envelope %d has type %.100q: %w", e.ID, i, b.Type, bus.ErrInvalid))
+			continue
 		}
 		one := *e
 		one.Signature = nil
 		one.Type, one.Correlation, one.Task, one.Owner = b.Type, b.Correlation, b.Task, b.Owner
 		one.Epoch, one.Seq, one.Trace, one.Body = b.Epoch, b.Seq, b.Trace, b.Body
-		all[i] = &one
+		all = append(all, &one)
 	}
-	return all, nil
+	return all, errors.Join(bad...)
 }

@@ -370,8 +370,8 @@ func Encode(body any) (json.RawMessage, error) {
 }
 
 // Decode decodes text into *body, which is a body of this package. It accepts the same texts as
-// rawjson.Unmarshal, and returns the same errors.
+// rawjson.Unmarshal. Its errors name the member.
 func Decode[T any](text json.RawMessage, body *T) error {
 	*body = *new(T)
-	return rawjson.Unmarshal(text, body)
+	return rawjson.Readable(rawjson.Unmarshal(text, body))
 }

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -25,7 +24,7 @@ func CheckSender(d *bus.Delivery) error {
 		Agent  *task.Agent `json:"agent"`
 		Worker *string     `json:"worker"`
 	}
-	if err := json.Unmarshal(d.Body, &named); err != nil {
+	if err := Decode(d.Body, &named); err != nil {
 		return fmt.Errorf("body: %w: %w", err, bus.ErrInvalid)
 	}
 	switch {

@@ -58,7 +58,7 @@ func (l *live) answerMessage(m bare) ([]byte, error) {
 func (r *run) message(m bare, first bool) {
 	body, err := r.live.statusMessage(m)
 	if err != nil {
-		r.failed(err)
+		r.unreadable(err, m.raw != nil)
 		return
 	}
 	if first && !r.live.wraps && r.answer(m) {

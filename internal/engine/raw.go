@@ -217,7 +217,7 @@ func (l *live) rawState(dst []task.Entry, c *rawChange, at task.Millis) ([]task.
 			name, _ := rawjson.String(v)
 			var ok bool
 			if en.State, ok = task.ParseState(name); !ok {
-				return fmt.Errorf("state %q: %w", name, errRaw)
+				return a2ajson.Invalid("is not the state of a task")
 			}
 		case 1:
 			en.Body, err = l.rawMessage(v)

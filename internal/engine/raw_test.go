@@ -150,8 +150,8 @@ func TestRawEventThatIsNone(t *testing.T) {
 	} {
 		b := start(t, engine.Config{}, yielding(ev))
 		h := b.send(text("hi")).Head
-		if h.State != task.Failed || !strings.Contains(string(h.StatusMessage), "failed (reference") {
-			t.Errorf("after %q the task is %v with %s, want FAILED with a reference", ev, h.State, h.StatusMessage)
+		if h.State != task.Failed || !strings.Contains(string(h.StatusMessage), "has sent an event that cannot be read: ") {
+			t.Errorf("after %q the task is %v with %s, want FAILED with the reason", ev, h.State, h.StatusMessage)
 		}
 	}
 }

@@ -197,7 +197,7 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 			continue
 		}
 		if ev, err = opened(ev); err != nil {
-			r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
+			r.unreadable(err, true)
 			return
 		}
 		if m, ok := bareOf(ev); ok {
@@ -217,7 +217,8 @@ func (r *run) yield(ev a2a.Event, at task.Millis) bool {
 	var few [2]task.Entry
 	entries, err := r.live.entries(few[:0], ev, at)
 	if err != nil {
-		r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
+		_, raw := ev.(*rawEvent)
+		r.unreadable(err, raw)
 		return false
 	}
 	if len(entries) == 0 {

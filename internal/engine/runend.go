@@ -27,6 +27,17 @@ func (r *run) failed(err error) {
 	r.status(task.Failed, fmt.Sprintf("agent %q failed (reference %s)", r.agent.Name, reference))
 }
 
+// unreadable fails the task because of an event of the agent. The reason names a member of a raw event; that
+// for another event may have what is not for callers.
+func (r *run) unreadable(err error, raw bool) {
+	if !raw {
+		r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))
+		return
+	}
+	r.engine.cfg.Logger.WarnContext(r.scope, "event of agent cannot be read", "agent", r.agent.Name, "task", r.live.ref.id, "error", err)
+	r.status(task.Failed, fmt.Sprintf("agent %q has sent an event that cannot be read: %v", r.agent.Name, err))
+}
+
 // exceeds counts an entry that the executor has yielded. It reports whether the run has yielded more
 // than Config.MaxOutput; then the task has failed.
 func (r *run) exceeds(en *task.Entry) bool {

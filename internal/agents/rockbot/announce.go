@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
 // AnnounceEvery is the time between two announcements of an agent, the same as in RockBot.
@@ -56,8 +57,8 @@ type agentSkill struct {
 // readAnnouncement reads a card published by source. An agent may announce only itself.
 func readAnnouncement(source string, body []byte) (*Announcement, error) {
 	var c agentCard
-	if err := json.Unmarshal(body, &c); err != nil {
-		return nil, fmt.Errorf("is no AgentCard: %w", err)
+	if err := rawjson.Unmarshal(body, &c); err != nil {
+		return nil, fmt.Errorf("is no AgentCard: %w", rawjson.Readable(err))
 	}
 	switch {
 	case c.AgentName == "":

@@ -312,7 +312,7 @@ func (src *Source) receive(ctx context.Context, e *bus.Delivery, changed func(di
 
 func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(directory.Update)) error {
 	var a protocol.Announce
-	if err := json.Unmarshal(e.Body, &a); err != nil {
+	if err := protocol.Decode(e.Body, &a); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
 	if want := "agent/" + string(a.Agent); e.Source != want {
@@ -395,7 +395,7 @@ func (src *Source) reject(ctx context.Context, s *directory.Spec, worker string)
 // to announce themselves.
 func (src *Source) leave(ctx context.Context, e *bus.Envelope, changed func(directory.Update)) error {
 	var l protocol.Goodbye
-	if err := json.Unmarshal(e.Body, &l); err != nil {
+	if err := protocol.Decode(e.Body, &l); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
 	if want := "agent/" + string(l.Agent); e.Source != want {

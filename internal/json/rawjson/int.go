@@ -1,8 +1,10 @@
 package rawjson
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strconv"
@@ -36,6 +38,16 @@ func Unmarshal(b []byte, v any) error {
 		err = json.Unmarshal(AppendInts(nil, b), v)
 	}
 	return err
+}
+
+// Readable returns an error of package json without the names of types: it names the member, and what
+// that is. Other errors are returned unchanged.
+func Readable(err error) error {
+	var typed *json.UnmarshalTypeError
+	if !errors.As(err, &typed) {
+		return err
+	}
+	return fmt.Errorf("%s: wrong type: %s", cmp.Or(typed.Field, "document"), typed.Value)
 }
 
 // WantsInt reports whether err, of package json, is about a number that is not written as an

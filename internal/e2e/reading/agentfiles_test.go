@@ -1,0 +1,86 @@
+package reading_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/directory/agentfile"
+	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
+)
+
+// TestEveryValueInAgentFiles reads lists of agents in which one agent has every JSON value in the place of every
+// member. The agents beside it are known, and it is known itself or named with file, line and key.
+func TestEveryValueInAgentFiles(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]struct {
+		list, odd string
+		good      func(name string) string
+		source    func(p agentfile.Options) *agentfile.File
+	}{
+		"agents.yaml": {
+			`{"agents":[LIST]}`,
+			`{"name":"odd","url":"http://odd","description":"d","apiKeyEnv":"K","auth":{"scheme":"bearer","credentialsEnv":"K"},"headers":{"h":"v"},"streaming":true,"pushNotifications":true,"omitContext":true,` +
+				`"external":true,"timeoutMs":5,"pollInitialMs":1,"pollMaxMs":2,"skills":["s",{"name":"t","description":"d","tags":["t"],"examples":["e"],"trust":"open"}],"trust":"open","subscribesTo":["x"]}`,
+			func(name string) string { return `{"name":"` + name + `","url":"http://good"}` },
+			agentfile.Agents,
+		},
+		"well-known-agents.json": {
+			`[LIST]`,
+			`{"agentName":"odd","url":"http://odd","description":"d","version":"1","authHeaderName":"h","authHeaderValueBase64":"QUFB","skills":[{"id":"s","name":"s","description":"d","tags":["t"],"examples":["e"],` +
+				`"inputModes":["a/b"],"outputModes":["a/b"],"trust":"open"}],"protocolVersion":"0.3","supportsStreaming":true,"pollingInitialDelay":"00:00:02","pollingMaxDelay":"5s","trust":"open"}`,
+			func(name string) string { return `{"agentName":"` + name + `","url":"http://good"}` },
+			agentfile.WellKnown,
+		},
+		"known-agents.json": {
+			`[LIST]`,
+			`{"agentName":"odd","url":"http://odd","queue":"q","description":"d","version":"1","skills":[{"id":"s","name":"s"}],"lastSeen":"2999-01-01T00:00:00Z"}`,
+			func(name string) string {
+				return `{"agentName":"` + name + `","url":"http://good","lastSeen":"2999-01-01T00:00:00Z"}`
+			},
+			agentfile.Known,
+		},
+		"specs.json": {
+			`[LIST]`,
+			`{"id":"odd","name":"n","description":"d","endpoint":{"backend":"a2a","base_url":"http://odd","auth":{"type":"bearer","token":"t","token_env":"E"},"target":"t","timeout_ms":5,` +
+				`"options":{"poll_interval_ms":1,"history_length":1,"return_immediately":true,"idempotent":true}},"model_id":"","provider":"p","max_rounds":1,"allowed_tools":["a"],"delegates":["d"],"guard":"off"}`,
+			func(name string) string {
+				return `{"id":"` + name + `","endpoint":{"backend":"a2a","base_url":"http://good"}}`
+			},
+			agentfile.Specs,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), name)
+			line3 := regexp.MustCompile(regexp.QuoteMeta(path) + `:3: (agents)?\[1\]`)
+			for _, v := range jsonvalues.Variants(t, f.odd) {
+				text := strings.Replace(f.list, "LIST", "\n"+f.good("first")+",\n"+v.JSON+",\n"+f.good("last"), 1)
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				u := f.source(agentfile.Options{Flag: path, Lookup: func(string) (string, bool) { return "v", true }}).Load(t.Context())
+				if v.Value == `"\ud83d"` { // no JSON, and so no list: the agents of the last version remain
+					if len(u.Specs) > 0 || len(u.Problems) != 1 || !strings.Contains(u.Problems[0].Error(), path+":3: ") {
+						t.Errorf("%s = %s: the agents are %v, the problems %v", v.Path, v.Value, u.Specs, u.Problems)
+					}
+					continue
+				}
+				names := ""
+				for _, s := range u.Specs {
+					names += string(s.Name) + " "
+				}
+				if !strings.HasPrefix(names, "first ") || !strings.HasSuffix(names, "last ") || len(u.Specs) == 2 && len(u.Problems) == 0 && v.Value != "null" {
+					t.Errorf("%s = %s: the agents are %q, the problems %v", v.Path, v.Value, names, u.Problems)
+				}
+				for _, err := range u.Problems {
+					if says := err.Error(); !line3.MatchString(says) || strings.Contains(says, "Go value") || strings.Contains(says, "reflect") {
+						t.Errorf("%s = %s: %s", v.Path, v.Value, says)
+					}
+				}
+			}
+		})
+	}
+}
