@@ -299,13 +299,16 @@ func (r *run) failed(why string) a2a.Event {
 
 // handle passes on one message of the agent. done is set if the run is over.
 func (r *run) handle(ctx context.Context, n message) (done bool, err error) {
-	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, n.body)
+	answer, err := dialect.ReadJobAnswer(a2a.TaskID(r.job), r.ec.TaskID, rawjson.Mend(n.body))
 	switch {
 	case err != nil && n.arrival == nil:
 		r.agent.Exchange.log().Warn("status of RockBot is not valid", "agent", r.call.Agent, "error", err)
 		return false, nil
 	case err != nil:
-		r.yield(r.failed("broke the protocol: "+err.Error()), nil)
+		// What can be read beside it is passed on.
+		if r.yieldArtifacts(rawjson.Member(answer.JSON, "task")) {
+			r.yield(r.failed("broke the protocol: "+err.Error()), nil)
+		}
 		return true, r.settle(ctx, n)
 	case answer.Code == "task_not_cancelable":
 		return false, r.settle(ctx, n) // the agent refuses to cancel, and continues
@@ -336,11 +339,8 @@ func (r *run) settle(ctx context.Context, n message) error {
 // yieldTask yields the artifacts and the status of a task in v1.0 JSON.
 func (r *run) yieldTask(frame []byte) (a2a.TaskState, bool) {
 	t := rawjson.Member(frame, "task")
-	for artifact := range rawjson.Elements(rawjson.Member(t, "artifacts")) {
-		b := append([]byte(`{"artifactUpdate":{"artifact":`), r.named(artifact)...)
-		if !r.yield(&agent.Raw{JSON: append(b, `,"lastChunk":true}}`...)}, nil) {
-			return "", false
-		}
+	if !r.yieldArtifacts(t) {
+		return "", false
 	}
 	status := rawjson.Member(t, "status")
 	name, _ := rawjson.String(rawjson.Member(status, "state"))
@@ -350,6 +350,17 @@ func (r *run) yieldTask(frame []byte) (a2a.TaskState, bool) {
 	}
 	b := append([]byte(`{"statusUpdate":{"status":`), status...)
 	return state, r.yield(&agent.Raw{JSON: append(b, `}}`...)}, nil)
+}
+
+// yieldArtifacts yields the artifacts of a task. It reports whether further events are accepted.
+func (r *run) yieldArtifacts(t []byte) bool {
+	for artifact := range rawjson.Elements(rawjson.Member(t, "artifacts")) {
+		b := append([]byte(`{"artifactUpdate":{"artifact":`), r.named(artifact)...)
+		if !r.yield(&agent.Raw{JSON: append(b, `,"lastChunk":true}}`...)}, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // named returns an artifact with an id, which RockBot's artifacts lack.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/nats-io/nats.go"
@@ -264,5 +265,49 @@ func TestEveryValueFromWorkers(t *testing.T) {
 				t.Errorf("the hub's log: %s", line)
 			}
 		}
+	}
+}
+
+// TestEveryValueInAnnouncements announces agents at the hub's bus with every JSON value in the place of every member.
+// Each is announced, or the hub logs why not, and an agent that announces itself after them is known.
+func TestEveryValueInAnnouncements(t *testing.T) {
+	t.Parallel()
+	h := hubtest.Start(t, hubtest.Options{})
+	c, err := natsbus.ReadContact(filepath.Join(h.Data(), natsbus.ContactFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc := natstest.Connect(t, c.URL, nats.Token(c.Token))
+	publish := func(kind bus.Type, name, body string) {
+		text := fmt.Sprintf(`{"v":1,"id":%q,"type":%q,"source":"agent/%s","body":%s}`, a2a.NewMessageID(), kind, name, strings.ReplaceAll(body, "NAME", name))
+		if err := nc.Publish(natsbus.Subject(protocol.Discovery), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sample := `{"agent":"NAME","card":{"name":"NAME","description":"d","version":"1","capabilities":{"streaming":true},"defaultInputModes":["text/plain"],"skills":[{"id":"s","name":"s","description":"d","tags":["t"]}]},` +
+		`"worker":"w","idempotent":true,"serial":false,"started":1764000000000}`
+	all := jsonvalues.Variants(t, sample)
+	for i, v := range all {
+		publish(protocol.TypeAnnounce, fmt.Sprintf("odd%d", i), v.JSON)
+	}
+	publish(protocol.TypeAnnounce, "stays", sample)
+	leaves := jsonvalues.Variants(t, `{"agent":"stays","worker":"other"}`)
+	for _, v := range leaves {
+		publish(protocol.TypeGoodbye, "stays", v.JSON)
+	}
+	publish(protocol.TypeAnnounce, "last", sample)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	if err := h.Process().Await(ctx, `msg="agent has announced itself on the bus" agent=last `); err != nil {
+		t.Fatal(err)
+	}
+	out := h.Output()
+	for i, v := range all {
+		if !strings.Contains(out, fmt.Sprintf("on the bus\" agent=odd%d ", i)) && !strings.Contains(out, fmt.Sprintf("is refused\" from=agent/odd%d ", i)) {
+			t.Errorf("%s = %s: the log does not say what became of it", v.Path, v.Value)
+		}
+	}
+	if strings.Contains(out, "agent has left the bus") || strings.Contains(out, "panic") || strings.Contains(out, "Go value") || strings.Contains(out, "Go struct") {
+		t.Errorf("the hub's log: %s", out)
 	}
 }
