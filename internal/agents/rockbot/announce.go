@@ -1,6 +1,7 @@
 package rockbot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,7 +123,7 @@ func (x *Exchange) serve(name string) {
 	x.served[name] = true
 }
 
-// announce publishes the card of an agent of the hub, and again every AnnounceEvery. The queues of the
+// announce publishes the card of an agent of the hub, and again at each interval. The queues of the
 // agent exist before, and the one for cards, because an agent may answer with its own card at once.
 // At the end it deregisters the agent.
 func (h *host) announce(ctx context.Context) {
@@ -132,7 +133,7 @@ func (h *host) announce(ctx context.Context) {
 	if h.line.Announced != nil {
 		queues = append(queues, h.line.discovery())
 	}
-	tick := time.NewTicker(AnnounceEvery)
+	tick := time.NewTicker(cmp.Or(h.line.Interval, AnnounceEvery))
 	defer tick.Stop()
 	for {
 		err := h.line.x.Make(ctx, queues...)

@@ -64,6 +64,8 @@ type Exchange struct {
 	Bus *amqpbus.Bus
 	// Name is the hub's name for RockBot's agents. It must stay the same after a restart.
 	Name string
+	// Interval is the time between two announcements of an agent. Zero means AnnounceEvery.
+	Interval time.Duration
 	// Announced is called with each announcement of an agent; it returns an error to reject it. It
 	// must not block. If nil, announcements are not received.
 	Announced func(*Announcement) error
