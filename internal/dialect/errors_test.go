@@ -119,7 +119,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 	t.Parallel()
 	inner := map[string]bool{
 		"task.ErrExists": true, "task.ErrConflict": true, "task.ErrIllegal": true, "task.ErrTerminal": true,
-		"task.ErrFenced": true, "auth.ErrNoKey": true, "auth.ErrShortKey": true, "auth.ErrNoAsserter": true, "auth.ErrNoIdentity": true, "auth.ErrConfigured": true, "task.ErrRepeated": true, "task.ErrKeyUsed": true, "task.ErrGap": true, "task.ErrHookID": true, "task.ErrNotice": true,
+		"task.ErrFenced": true, "auth.ErrNoKey": true, "auth.ErrShortKey": true, "auth.ErrNoAsserter": true, "auth.ErrNoIdentity": true, "auth.ErrConfigured": true, "auth.ErrUncertain": true, "task.ErrRepeated": true, "task.ErrKeyUsed": true, "task.ErrGap": true, "task.ErrHookID": true, "task.ErrNotice": true,
 	}
 	for _, path := range []string{
 		"github.com/a2aproject/a2a-go/v2/a2a",
