@@ -82,13 +82,17 @@ func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
 
 func keyOf(e *bus.Envelope) taskKey { return taskKey{e.Owner, a2a.TaskID(e.Task)} }
 
+// decodeOf decodes a message of a worker, whose name is a member of it.
+func decodeOf[T any](text json.RawMessage, body *T, worker *string) error {
+	if err := protocol.Decode(text, body); err != nil {
+		return err
+	}
+	return protocol.WorkerAt(*worker).Check()
+}
+
 func (d *Dispatcher) handleClaim(ctx context.Context, e *bus.Delivery) {
 	c := claim{from: e.From}
-	err := protocol.Decode(e.Body, &c.Claim)
-	if err == nil {
-		err = protocol.WorkerAt(c.Worker).Check()
-	}
-	if err != nil {
+	if err := decodeOf(e.Body, &c.Claim, &c.Worker); err != nil {
 		d.log().Warn("claim ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}
@@ -115,11 +119,7 @@ func (d *Dispatcher) handleHeartbeat(ctx context.Context, e *bus.Envelope) {
 		Worker string            `json:"worker"`
 		Jobs   []json.RawMessage `json:"jobs"` // protocol.HeldJob: one that cannot be read takes no lease of others
 	}
-	err := protocol.Decode(e.Body, &b)
-	if err == nil {
-		err = protocol.WorkerAt(b.Worker).Check()
-	}
-	if err != nil {
+	if err := decodeOf(e.Body, &b, &b.Worker); err != nil {
 		d.log().Warn("heartbeat ignored", "from", e.Source, "error", err)
 		return
 	}

@@ -86,11 +86,7 @@ type fetch struct {
 
 func (d *Dispatcher) handleFetch(ctx context.Context, e *bus.Envelope) {
 	f := &fetch{epoch: e.Epoch}
-	err := protocol.Decode(e.Body, &f.Fetch)
-	if err == nil {
-		err = protocol.WorkerAt(f.Worker).Check()
-	}
-	if err != nil {
+	if err := decodeOf(e.Body, &f.Fetch, &f.Worker); err != nil {
 		d.log().Warn("fetch ignored", "from", e.Source, "task", e.Task, "error", err)
 		return
 	}

@@ -142,7 +142,7 @@ func (r *run) prepare() {
 	e.ID = workID(r.d.ID, r.key, r.state.Delivery)
 	e.Destination = "agent/" + string(r.name)
 	e.Correlation, e.Principal, e.Label = r.call.CorrelationID, auth.PrincipalFrom(r.ctx), "caller"
-	e.Trace = traceOf(r.ctx)
+	e.Trace = trace.Headers(r.ctx)
 	r.body = &protocol.Job{
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.state.Delivery,
 		Key: r.call.Key, Attempt: r.state.Tries + 1, ContextID: r.ec.ContextID,
@@ -259,18 +259,4 @@ func (r *run) republish() {
 	if r.work != nil && !r.state.claimed() {
 		r.publish(time.Now())
 	}
-}
-
-func traceOf(ctx context.Context) map[string]string {
-	var flat map[string]string
-	stored := trace.Store(ctx, nil)
-	for _, name := range [...]string{"traceparent", "tracestate"} {
-		if len(stored[name]) > 0 {
-			if flat == nil {
-				flat = make(map[string]string)
-			}
-			flat[name] = strings.Join(stored[name], ",")
-		}
-	}
-	return flat
 }

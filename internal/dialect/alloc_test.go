@@ -9,7 +9,7 @@ import (
 )
 
 // allocs is the number of objects that an operation allocates. The test
-// fails at half as many more. The race detector allocates, too, so it is not built with that.
+// fails above 1.5 times that number. The race detector also allocates, so it is not built with it.
 var allocs = map[string]float64{
 	"decode call":   0,
 	"decode send":   8,

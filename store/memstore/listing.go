@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/task"
@@ -199,7 +200,7 @@ func compareIDs(a, b task.Head) int {
 }
 
 // rank is 0 for an id that is a UUID in its canonical form.
-func rank[S ~string](id S) int {
+func rank(id a2a.TaskID) int {
 	if u, err := uuid.Parse(string(id)); err == nil && u.String() == string(id) {
 		return 0
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -202,11 +201,8 @@ const sourceHeader = "rb-source"
 // the names in its envelopes, and the name of the trust header has that prefix already.
 func headersOf(ctx context.Context, source string) map[string]string {
 	h := map[string]string{sourceHeader: source, "rb-rb-content-trust": "agent-message"}
-	stored := trace.Store(ctx, nil)
-	for _, name := range traceHeaders {
-		if len(stored[name]) > 0 {
-			h[headerPrefix+name] = strings.Join(stored[name], ",")
-		}
+	for name, v := range trace.Headers(ctx) {
+		h[headerPrefix+name] = v
 	}
 	return h
 }

@@ -138,6 +138,13 @@ func StoreIDs(p map[string][]string, ids IDs) map[string][]string {
 	return p
 }
 
+// Headers returns the trace context of ctx as headers of a message (W3C Trace Context): empty without one.
+func Headers(ctx context.Context) map[string]string {
+	h := propagation.MapCarrier{}
+	w3c.Inject(ctx, h)
+	return h
+}
+
 // Inject puts the trace context and the ids of ctx into the header of a request to the next
 // hop. Existing ids stay.
 func Inject(ctx context.Context, h http.Header) {
@@ -157,11 +164,10 @@ func Echo(h http.Header, ids IDs) {
 // Environ returns the trace context of ctx as environment variables for a program: TRACEPARENT,
 // and TRACESTATE if there is one. It returns nil without a trace.
 func Environ(ctx context.Context) []string {
-	p := params{}
-	w3c.Inject(ctx, p)
+	h := Headers(ctx)
 	var env []string
 	for _, key := range [...]string{traceparent, tracestate} {
-		if v := p.Get(key); v != "" {
+		if v := h[key]; v != "" {
 			env = append(env, strings.ToUpper(key)+"="+v)
 		}
 	}
