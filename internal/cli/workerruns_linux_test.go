@@ -10,7 +10,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"golang.org/x/sys/unix"
 
 	"github.com/parley-a2a/parley/internal/agents/command"
 )
@@ -20,22 +19,25 @@ import (
 func TestRunsOfAWorkerThatStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	among := t.TempDir()
-	gate := filepath.Join(t.TempDir(), "gate")
-	if err := unix.Mkfifo(gate, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	runs, err := openWorkerRuns(among, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &command.Agent{Command: []string{"/bin/sh", "-c", `echo >"$GATE"; exec sleep 1000`}, Env: []string{"GATE=" + gate}, Runs: runs.path}
+	x := &command.Agent{Command: []string{"/bin/sh", "-c", `echo ready; exec sleep 1000`}, Runs: runs.path}
+	// Output shows that the program is recorded.
+	ready := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		once := sync.OnceFunc(func() { close(ready) })
+		defer once()
 		ec := &a2asrv.ExecutorContext{TaskID: "t", ContextID: "c", Message: a2a.NewMessage(a2a.MessageRoleUser)}
 		var last a2a.Event
 		for ev, err := range x.Execute(t.Context(), ec) {
 			if err != nil {
 				t.Error(err)
+			}
+			if _, ok := ev.(*a2a.TaskArtifactUpdateEvent); ok {
+				once()
 			}
 			last = ev
 		}
@@ -43,9 +45,7 @@ func TestRunsOfAWorkerThatStopsAtOnce(t *testing.T) {
 			t.Errorf("the run ends with %+v, want that its program was killed", last)
 		}
 	})
-	if _, err := os.ReadFile(gate); err != nil {
-		t.Fatal(err)
-	}
+	<-ready
 	if err := runs.close(); err != nil {
 		t.Errorf("close = %v", err)
 	}
