@@ -6,15 +6,15 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/protocol"
-	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -41,7 +41,7 @@ type Directory struct {
 	// used.
 	Allow []string
 	// Transports are transports to the agents of Agents beside HTTP, such as
-	// caller.Dial of package grpcbind/caller for gRPC.
+	// caller.Dial of package internal/outbound/caller for gRPC.
 	Transports map[a2a.TransportProtocol]transport.Factory
 	// Refresh is the interval after which a card is fetched in full again; 10 min. Negative
 	// means never.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // A hub with its own interface, a directory, and an agent in another process, which the hub

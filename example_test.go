@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/inbox/question"
 )
 
 // shout answers in capitals.

@@ -15,18 +15,18 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/audit"
-	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/trust"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -110,7 +110,7 @@ type Hub struct {
 	// them through the hub. The hub runs it. If nil, the hub has only the agents of Handle.
 	Directory *Directory
 	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *tools.Endpoint of
-	// package llm/tools, which belongs to one hub, and set API, which its tools read. If nil,
+	// package internal/llm/tools, which belongs to one hub, and set API, which its tools read. If nil,
 	// nothing is served there.
 	MCP MCP
 	// Metrics serves /metrics, such as the handler of promhttp, if the program exports the

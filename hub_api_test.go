@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/auth/audit"
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 var auditKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))

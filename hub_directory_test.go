@@ -14,11 +14,11 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/store/sqlitestore"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // recordSignal is a log handler that closes seen at the first record with a text.

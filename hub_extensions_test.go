@@ -17,7 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	agentcard "github.com/parley-a2a/parley/agent/card"
+	agentcard "github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 // workExtensions are the extensions of protoWorkstacean: cost of work, confidence of an agent,

@@ -8,8 +8,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/llm/tools"
+	"github.com/parley-a2a/parley/internal/llm"
+	"github.com/parley-a2a/parley/internal/llm/tools"
 )
 
 // TestMCPHostUsesTheHub checks that a client of the MCP SDK finds the tools of a library hub,

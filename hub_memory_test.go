@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/recorder"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // TestHubRemembersResults checks that the result of a request that names a session is recorded

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // TestPageTokensAfterARestart checks that page tokens are valid after a restart with the same

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/task"
 )

@@ -7,7 +7,7 @@
 // a crash. A [Raw] event passes JSON on unchanged. [Delegate] asks another agent of the hub.
 // The kinds of agents that Parley includes are in packages below this one.
 //
-// Package agent/worker performs an agent in a process of its own, over a bus.
+// Package worker performs an agent in a process of its own, over a bus.
 //
 // # Guarantees
 //

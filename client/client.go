@@ -10,10 +10,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // Defaults of [Options].
@@ -35,7 +35,7 @@ type ClientCredentials = transport.ClientCredentials
 // TLS names the files of a client certificate and of trusted authorities.
 type TLS = transport.TLS
 
-// Transport connects to an interface of a further binding; package grpcbind/caller has the one
+// Transport connects to an interface of a further binding; package internal/outbound/caller has the one
 // for gRPC. If it cannot connect to an agent, its error is ErrUnreachable.
 type Transport = transport.Factory
 

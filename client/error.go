@@ -3,9 +3,9 @@ package client
 import (
 	"fmt"
 
-	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // Errors on the caller's side. Callers test with errors.Is.

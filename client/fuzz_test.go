@@ -3,7 +3,7 @@ package client
 import (
 	"testing"
 
-	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 func FuzzClientOfCard(f *testing.F) {

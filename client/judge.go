@@ -12,8 +12,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // DefaultJudgeTimeout is how long a judge may take.

@@ -17,8 +17,8 @@ import (
 	parleyagent "github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // bench is a hub whose agent returns the answer that a test sets.

@@ -8,8 +8,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 // TestBothSpellingsOfRequirements checks that a card's requirements are read in the protocol's

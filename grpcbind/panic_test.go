@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // bomb is a stream whose writing end panics.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/agents/taskruns"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // DefaultTimeout is how long a message may take if Agent.Timeout is zero.

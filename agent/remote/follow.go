@@ -12,10 +12,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // errAsked ends a poll of a task whose caller has sent a further message.

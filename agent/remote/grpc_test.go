@@ -14,12 +14,12 @@ import (
 
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind"
-	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/outbound/caller"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 

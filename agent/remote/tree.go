@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/tasktree"
 )

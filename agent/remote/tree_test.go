@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/tasktree"
 )

@@ -15,12 +15,12 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/examples/exampletest"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // workerOf is the variable that turns the test's program into a worker: the address of the

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 // scaler starts a process for each waiting envelope of a queue, up to a limit. Each process

@@ -21,19 +21,19 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/bus/natsbus/embedded"
-	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/examples/exampletest"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/worker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(rabbittest.Exit)) }

@@ -1,6 +1,6 @@
 package adminjson
 
-import "github.com/parley-a2a/parley/inbox"
+import "github.com/parley-a2a/parley/internal/inbox"
 
 // InboxList is the answer of GET /api/v1/inbox.
 type InboxList struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	agentcard "github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/check/wire"
+	agentcard "github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 // byTarget returns the outcomes of a requirement by interface.

@@ -13,18 +13,18 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/bus/protocol"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/agents/command"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/heap"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/worker"
 )
 
 type agentCmd struct {

@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/server"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/store/pgstore"
 )
 
 type auditVerifyCmd struct {

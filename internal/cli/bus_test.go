@@ -22,13 +22,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // busHub is a hub and a bus in this process.

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/server"

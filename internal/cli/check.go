@@ -9,11 +9,11 @@ import (
 	"os"
 	"time"
 
-	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/check"
 	"github.com/parley-a2a/parley/internal/check/acts"
 	"github.com/parley-a2a/parley/internal/check/wire"
 	"github.com/parley-a2a/parley/internal/file/textfile"
+	"github.com/parley-a2a/parley/internal/outbound/caller"
 )
 
 type checkCmd struct {

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"net/url"
 
-	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 

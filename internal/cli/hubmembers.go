@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/server"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/store/pgstore"
 )
 
 type hubsCmd struct {

@@ -6,10 +6,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 type inboxCmd struct {

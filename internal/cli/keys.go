@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/server"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 

@@ -9,11 +9,11 @@ import (
 	"net/url"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
-	"github.com/parley-a2a/parley/llm"
 )
 
 type mcpCmd struct {

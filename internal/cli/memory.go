@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/memory"
 )
 
 type memoryCmd struct {

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
 )

@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 // profiled is a hub for conformance kits.

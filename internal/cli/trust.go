@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 type trustCmd struct {

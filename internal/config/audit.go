@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 

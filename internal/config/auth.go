@@ -12,8 +12,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // Auth configures the accepted credentials, in addition to the keys in the data folder. If it

@@ -10,10 +10,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // agentName matches agent names that the hub uses unchanged in paths.

@@ -15,10 +15,10 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/task"
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // MCP configures the MCP server at /mcp. Zero fields mean the defaults.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/memory"
 )
 
 // Memory configures the storage of notes, results and conversations. Zero fields mean the

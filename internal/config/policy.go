@@ -5,9 +5,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // Policy configures the permissions of callers: the path of a file with rules, or the rules

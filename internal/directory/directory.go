@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/bm25"
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
 )

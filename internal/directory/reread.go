@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/task"
 )
 

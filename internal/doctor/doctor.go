@@ -24,8 +24,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // Level is the severity of a finding.

@@ -3,7 +3,7 @@ package doctor
 import (
 	"fmt"
 
-	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 func rules(f *Facts) []Finding {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/auth/audit"
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"

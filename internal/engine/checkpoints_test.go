@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 

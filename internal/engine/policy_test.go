@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"

@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"github.com/parley-a2a/parley/inbox/question"
+	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/outbound/card"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/task"
 )

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/events"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 

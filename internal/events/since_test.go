@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/events"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // TestSince reads the events from a time on, among notices of many minutes.

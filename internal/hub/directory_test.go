@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // TestRegisteredIsListed registers an agent between the opening of the directory and its first round:

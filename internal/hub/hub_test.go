@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // TestEachLimitCounts checks that each limit reaches the engine or the front.

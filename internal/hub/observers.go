@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // observers returns the parts of the hub that are notified of durable changes.

@@ -12,11 +12,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/task"
 )
 

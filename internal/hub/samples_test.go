@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/store/memstore"
 )
 
 // TestSamples runs tasks on a hub and reads its curves.

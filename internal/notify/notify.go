@@ -17,8 +17,8 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/childenv"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 

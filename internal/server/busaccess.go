@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/bus/natsbus/embedded"
 )
 
 // busCertificate returns the TLS configuration of the hub's broker, or nil without TLS.

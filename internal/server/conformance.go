@@ -15,12 +15,12 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/grpcbind/caller"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/check"
 	"github.com/parley-a2a/parley/internal/check/wire"
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 )

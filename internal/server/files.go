@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/datadir"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 

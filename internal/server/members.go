@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -3,8 +3,8 @@ package server
 import (
 	"slices"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/agents/assistant"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/task"
 )

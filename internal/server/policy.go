@@ -4,9 +4,9 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/parley-a2a/parley/auth/audit"
-	"github.com/parley-a2a/parley/auth/policy"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // openPolicy returns the rules for the engine; nil if there are none. Rules of a file follow

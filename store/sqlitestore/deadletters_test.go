@@ -3,7 +3,7 @@ package sqlitestore
 import (
 	"testing"
 
-	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/testing/suite/deadlettertest"
 )
 

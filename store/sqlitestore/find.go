@@ -6,7 +6,7 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )

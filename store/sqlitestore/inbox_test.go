@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/testing/suite/inboxtest"
 )
 

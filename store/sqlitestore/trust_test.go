@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/auth/trust"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 func TestTrustSurvivesReopening(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
 
 // agent is the name of the agent in the manifests.

@@ -18,15 +18,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
-	"github.com/parley-a2a/parley/inbox/question"
 	"github.com/parley-a2a/parley/internal/agents/approval"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/trust"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -9,10 +9,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/memory"
+	"github.com/parley-a2a/parley/internal/trust"
 	"github.com/parley-a2a/parley/task"
 )
 

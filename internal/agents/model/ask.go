@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // The number of tries of a choice, and the pauses between them.

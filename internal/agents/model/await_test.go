@@ -17,8 +17,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/llm"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // dispatches are the tasks that two calls of invoke_agent dispatch, over all processes of a hub.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // publicError returns a ProviderError whose message callers may see as well.

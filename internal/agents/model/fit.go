@@ -1,8 +1,8 @@
 package model
 
 import (
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // The estimate of tokens: four bytes of text are one token, each message and each call has a

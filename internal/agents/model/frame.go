@@ -11,8 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // noAnswer is the text with which a model states that it has no answer.

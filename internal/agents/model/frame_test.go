@@ -9,8 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/llm"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/llm"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // TestFrames checks the prompt of a model that answers for the owner: the asking agent, the

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/memory"
 )
 
 // instructions returns the first message of every request.

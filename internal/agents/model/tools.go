@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 

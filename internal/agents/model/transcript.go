@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // transcript is the history of a task, built from the records of its journal.

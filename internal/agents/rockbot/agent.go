@@ -16,8 +16,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/wake"
 )

@@ -14,7 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/agents/scripted"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // held is a script whose runs wait before their answer until their hub ends, while it is set.

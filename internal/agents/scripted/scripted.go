@@ -17,7 +17,7 @@
 //
 // Patterns are regular expressions of package regexp, which take linear time; they ignore case.
 // Only the question that a hub passes on is matched, not the conversation before it (package
-// inbox/question). Runs may be repeated.
+// internal/inbox/question). Runs may be repeated.
 //
 // # Non-guarantees
 //
@@ -115,7 +115,7 @@ func (s *Script) Cancel(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2
 	return agent.ConfirmCancel(ec)
 }
 
-// askedKey is the metadata with the question that a hub passes on (package inbox/question).
+// askedKey is the metadata with the question that a hub passes on (package internal/inbox/question).
 const askedKey = "parley.asked"
 
 // asked returns the question that a hub passes on with a message, or else the text of the

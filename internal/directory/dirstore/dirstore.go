@@ -29,7 +29,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/card"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -16,15 +16,15 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/front/console"
 	internalhub "github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/hostiletest"
-	"github.com/parley-a2a/parley/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -12,10 +12,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	remote "github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/task"
+	remote "github.com/parley-a2a/parley/worker"
 )
 
 // mostAtMedian is the time after which the holder of a task would know a message by the look of each

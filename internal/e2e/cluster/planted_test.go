@@ -37,7 +37,7 @@ var plantedBugs = []planted{
 			{"task/apply.go", "case e.Epoch != 0 && e.Seq > h.Run.Seq+1:", "case false:"},
 			{"internal/engine/peers.go", "if r != nil && (h.Run.Epoch != r.epoch || ", "if r != nil && (false && "},
 			{"internal/engine/peers.go", "\te.suspended.Store(true)\n", "\te.suspended.Store(true)\n\tif e.suspended.Load() {\n\t\treturn\n\t}\n"},
-			{"internal/store/pgstore/turn.go", "ended != 0 {", "ended > 9 {"},
+			{"store/pgstore/turn.go", "ended != 0 {", "ended > 9 {"},
 		},
 		(*campaign).pausedHolder,
 	},
@@ -53,8 +53,8 @@ var plantedBugs = []planted{
 		// A hub renews its lease by its own clock.
 		"clock",
 		[]edit{
-			{"internal/store/pgstore/members.go", `SET lease_until = " + nowMillis + " + $2,`, `SET lease_until = $2,`},
-			{"internal/store/pgstore/members.go", "s.int(lease.Milliseconds())\n\t\ts.int(int64(runs))", "s.int(time.Now().Add(lease).UnixMilli())\n\t\ts.int(int64(runs))"},
+			{"store/pgstore/members.go", `SET lease_until = " + nowMillis + " + $2,`, `SET lease_until = $2,`},
+			{"store/pgstore/members.go", "s.int(lease.Milliseconds())\n\t\ts.int(int64(runs))", "s.int(time.Now().Add(lease).UnixMilli())\n\t\ts.int(int64(runs))"},
 		},
 		(*campaign).wrongClocks,
 	},

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 

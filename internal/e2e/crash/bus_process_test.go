@@ -21,14 +21,14 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/queue"
-	agentworker "github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/bus/natsbus/embedded"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
+	agentworker "github.com/parley-a2a/parley/worker"
 )
 
 // The roles of processes in the scenarios of a broker, and the environment variables of these

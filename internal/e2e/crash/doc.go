@@ -74,7 +74,7 @@
 //
 // The broker holds messages that the commands received at the end, and did not acknowledge, for
 // half a minute. The tests check only the task ids of these. A worker that wakes after its
-// lease receives a request to stop; only agent/queue tests that its reports would not count
+// lease receives a request to stop; only internal/agents/queue tests that its reports would not count
 // otherwise.
 //
 // # Concurrency

@@ -20,17 +20,17 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/agent/remote"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/grpcbind"
-	"github.com/parley-a2a/parley/grpcbind/caller"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/caller"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // received is the data that an agent received.

@@ -37,7 +37,7 @@ var defaults = map[string]constantOf{
 	"engine.drain_timeout":      {"internal/engine", "DrainTimeout"},
 	"engine.retention":          {"internal/engine", "Retention"},
 	"engine.idle_retention":     {"internal/engine", "IdleRetention"},
-	"memory.value":              {"agent/memory", "Value"},
+	"memory.value":              {"internal/memory", "Value"},
 }
 
 // fixed are the bounds without a key, by their subject.
@@ -77,7 +77,7 @@ var fixed = []struct {
 	{"page of a log that needs memory", constantOf{"internal/engine", "largePage"}, "it takes memory from `limits.memory` first"},
 	{"log above which logs are read one at a time", constantOf{"internal/engine", "hugeLog"}, "readers wait"},
 	{"console sessions", constantOf{"internal/front/console", "maxSessions"}, "the oldest ends"},
-	{"messages of a topic that wait for a subscriber", constantOf{"bus/natsbus", "maxWaitingBytes"}, "further ones are lost"},
+	{"messages of a topic that wait for a subscriber", constantOf{"internal/bus/natsbus", "maxWaitingBytes"}, "further ones are lost"},
 }
 
 // units are those of time in expressions.

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
 	"github.com/parley-a2a/parley/internal/mock"
 	"github.com/parley-a2a/parley/internal/secret/signature"
 	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // TestEveryValueInFiles reads files with every JSON value in the place of every member; JSON is YAML. Each file

@@ -15,9 +15,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/nats-io/nats.go"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/natsbus"
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
 	"github.com/parley-a2a/parley/internal/testing/natstest"

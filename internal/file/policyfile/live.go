@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/watch"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // Live is a policy that is updated when its file changes.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // The example of the manual is a valid policy, its tests pass, and the manual names every

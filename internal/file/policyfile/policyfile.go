@@ -27,8 +27,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // maxFile is the largest size of a file in bytes.

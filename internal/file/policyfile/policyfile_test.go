@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/policy"
 	"github.com/parley-a2a/parley/internal/file/policyfile"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 func noVariables(string) (string, bool) { return "", false }

@@ -15,10 +15,10 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // Name is the default name of the file.

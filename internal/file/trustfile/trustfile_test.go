@@ -12,9 +12,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/file/trustfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/auth/audit"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/events"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 // asked adds a question and returns it.

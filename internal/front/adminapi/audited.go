@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/audit"
+	"github.com/parley-a2a/parley/internal/audit"
 )
 
 // Auditor records the requests to the API. Methods are called concurrently.

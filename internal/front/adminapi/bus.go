@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -6,17 +6,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-a2a/parley/agent/queue"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/events"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // Families returns the families of paths that a policy covers.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/trust"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/internal/sse/pulse"
 )

@@ -8,11 +8,11 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/task"
 )

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	notes "github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	notes "github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/recorder"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // noteStream reads notes as they arrive.

@@ -3,10 +3,10 @@ package adminapi_test
 import (
 	"reflect"
 
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 // operation describes a route beyond its types and its access.

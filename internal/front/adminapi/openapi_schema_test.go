@@ -30,7 +30,7 @@ type typeDoc struct {
 
 // sources are the folders of the packages whose types are in the API.
 var sources = []string{
-	".", "../../adminjson", "../../../inbox", "../../../auth/trust", "../../../auth/audit", "../../../agent/queue", "../../engine", "../../events", "../../directory",
+	".", "../../adminjson", "../../inbox", "../../trust", "../../audit", "../../agents/queue", "../../engine", "../../events", "../../directory",
 	"../../directory/broker",
 }
 

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/auth/policy"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/policy"
 )
 
 // TestFamilies checks that every path of the API belongs to a family with policy operations.

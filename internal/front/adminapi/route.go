@@ -13,9 +13,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 // access selects the callers that may use a route. Zero means that all callers may read, and

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // logged returns a handler with a task of clerk that has ended, and its id.

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/internal/tasktree"

@@ -7,9 +7,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/auth/audit"
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // TrustList is the answer of GET /api/v1/trust.

@@ -8,10 +8,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/auth/trust"
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/testing/hostiletest"
+	"github.com/parley-a2a/parley/internal/trust"
 )
 
 // TestAlways approves the skill of a caller for one message, and for all further ones.

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/testing/hostiletest"
 	"github.com/parley-a2a/parley/task"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 // letter stores a dead letter, and returns its id.

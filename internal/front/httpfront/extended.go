@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 // mayIdentify reports whether the request may be one for the extended card. For a JSON-RPC request

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // failure is an error body of either surface.

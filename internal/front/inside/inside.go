@@ -35,13 +35,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/front/exchange"
 	"github.com/parley-a2a/parley/internal/front/surface"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/task"
 )
 

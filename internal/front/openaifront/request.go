@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // request is the request of a client.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/llm"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // Toolbox is the set of tools for one model, or for one conversation of it.

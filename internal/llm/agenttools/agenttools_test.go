@@ -21,10 +21,10 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
-	"github.com/parley-a2a/parley/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/llm"
 )
 
 func (b *Toolbox) finding() []tool {

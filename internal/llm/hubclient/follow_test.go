@@ -17,10 +17,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // A conversation continues with its ids. The last message of a conversation returns none.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent/card"
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/outbound/card"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // Hub is a client of a running hub. The zero Hub connects to one on this machine at the default

@@ -9,10 +9,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // Idle connections of the shared transport stay open until the process ends.

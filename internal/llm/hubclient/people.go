@@ -7,9 +7,9 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // PersonQuestion is a question to a person.

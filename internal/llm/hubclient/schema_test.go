@@ -7,7 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // compiled returns the schema of a tool, and checks that it is valid.

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // Send is a message to an agent.

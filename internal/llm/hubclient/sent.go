@@ -6,7 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // Sent is the result of a Send.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // A server that is no hub, or does not answer like one, aborts the call: nothing blocks, and

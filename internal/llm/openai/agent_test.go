@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/agents/model"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // look is a tool that returns its arguments.

@@ -45,9 +45,9 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/sse"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // DefaultURL is the endpoint of OpenAI.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/openai"
 	"github.com/parley-a2a/parley/internal/testing/openaitest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // completion is the assembled result of a completion.

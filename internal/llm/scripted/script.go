@@ -58,7 +58,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // Script is a model that follows a script. The zero Script refuses every request.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
-	"github.com/parley-a2a/parley/llm"
 )
 
 func message(role, text string) llm.ChatMessage {

@@ -9,11 +9,11 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // hostile is a source whose agent has markers in all fields of its card and of its replies.

@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // Source lists agents and sends messages to them: a *hubclient.Hub, or a single agent. Its methods

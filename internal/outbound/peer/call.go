@@ -7,9 +7,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // Send sends a message and returns the answer: a task that has ended or waits for the caller,

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/parley-a2a/parley/client/transport"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 func FuzzErrorOf(f *testing.F) {

@@ -12,10 +12,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/agent/card"
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/push"
 )
 

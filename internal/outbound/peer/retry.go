@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parley-a2a/parley/client/transport"
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
 // Pauses between the tries of a call: they double, up to a limit, and up to half of each is

@@ -29,7 +29,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 )
 

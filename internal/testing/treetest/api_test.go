@@ -52,7 +52,7 @@ func TestAPI(t *testing.T) {
 
 func TestAPIRule(t *testing.T) {
 	t.Parallel()
-	sample, err := parse("agent/queue/a.go", `package queue
+	sample, err := parse("push/queue/a.go", `package queue
 
 type A struct { F, G int; h string; B }
 type I interface { M(ctx context.Context, x int) (err error) }
@@ -74,12 +74,12 @@ func undone() {}
 		"queue.Do func(int, int, ...string) error", "queue.I interface{ M func(context.Context, int) error }", "queue.L[T any] []T", "queue.V var",
 	}
 	for i, w := range want {
-		want[i] = "agent/queue " + w
+		want[i] = "push/queue " + w
 	}
 	if got := slices.Sorted(maps.Keys(now)); !slices.Equal(got, want) {
 		t.Errorf("the API is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	before := append(slices.Clone(want), "agent/queue queue.Gone func()", "agent/queue queue.A.Old int", "agent/queue queue.Kept func()")
+	before := append(slices.Clone(want), "push/queue queue.Gone func()", "push/queue queue.A.Old int", "push/queue queue.Kept func()")
 	const changelog = "# Changelog\n\n## [Unreleased]\n\n- Removed: `queue.Kept`.\n\n## [0.1.0]\n\n- Removed: `queue.Gone`.\n"
 	mustFind(t, broken(before, now, changelog), 2)
 }

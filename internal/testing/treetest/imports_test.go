@@ -44,7 +44,7 @@ var directions = []direction{
 		why: "a leaf package knows nobody",
 	},
 	{
-		from: []string{"llm"}, only: leaves, deep: true,
+		from: []string{"internal/llm"}, only: leaves, deep: true,
 		why: "llm is the contract with language models: values, and no agents, engine or client",
 	},
 	{
@@ -64,19 +64,19 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "agent/card", "inbox", "auth/trust", "agent/memory", "internal/testing/suite/memorytest", "agent/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump"}, leaves...),
-		why: "a store knows task, the keys of auth, the ledger of directory and its records (agent/card), the inbox, the entries of trust, the contracts of memory, the dead letters of agent/queue and leaf packages; what two stores share goes into task or internal",
+		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/testing/suite/memorytest", "internal/agents/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump", "internal/blobstore", "internal/cluster"}, leaves...),
+		why: "a store knows task, the keys of auth, the ledger of directory and its records (internal/outbound/card), the inbox, the entries of trust, the contracts of memory, the dead letters of internal/agents/queue, the catalogue of large parts, the members of a cluster and leaf packages; what two stores share goes into task or internal",
 	},
 	{
-		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "auth", "internal/directory/dirstore", "agent/card", "inbox", "auth/trust", "agent/memory", "agent/queue", "internal/cluster"}, leaves...),
+		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "auth", "internal/directory/dirstore", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/agents/queue", "internal/cluster"}, leaves...),
 		why: "tables know the contracts of their stores and no database",
 	},
 	{
-		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "agent/card", "internal/directory/dirstore"}, leaves...),
+		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "internal/outbound/card", "internal/directory/dirstore"}, leaves...),
 		why: "stores keep ledgers, so they know nothing of the directory",
 	},
 	{
-		from: []string{"inbox", "internal/testing/suite/inboxtest"}, only: append([]string{"task", "inbox"}, leaves...),
+		from: []string{"internal/inbox", "internal/testing/suite/inboxtest"}, only: append([]string{"task", "internal/inbox"}, leaves...),
 		why: "stores keep the inbox, and agents put things there, so it knows neither",
 	},
 	{
@@ -84,7 +84,7 @@ var directions = []direction{
 		why: "what a text says does not depend on who reads it",
 	},
 	{
-		from: []string{"auth/trust"}, only: leaves, deep: true,
+		from: []string{"internal/trust"}, only: leaves, deep: true,
 		why: "stores keep whom the hub trusts; what that means for agents is for internal/agents/approval",
 	},
 	{
@@ -96,7 +96,7 @@ var directions = []direction{
 		why: "the directory knows cards and names; who composes it knows the engine and the wire",
 	},
 	{
-		from: []string{"bus/..."}, only: append([]string{"auth", "task", "internal/apierror", "bus/..."}, leaves...), deep: true,
+		from: []string{"internal/bus/..."}, only: append([]string{"auth", "task", "internal/apierror", "internal/bus/..."}, leaves...), deep: true,
 		why: "a bus carries envelopes; who sends and who receives them knows the bus",
 	},
 	{
@@ -117,13 +117,13 @@ var directions = []direction{
 		why: "a surface knows the engine, and its host by what it is given",
 	},
 	{
-		from: []string{"client/...", "agent/card/...", "internal/secret/signature", "internal/outbound/peer/...", "llm/...", "internal/llm/...", "internal/mock/..."},
+		from: []string{"client/...", "internal/outbound/card/...", "internal/secret/signature", "internal/outbound/peer/...", "internal/llm/...", "internal/mock/..."},
 		not:  append([]string{".", "internal/engine/..."}, edges...), deep: true,
 		why: "the caller's side must not carry a server, an engine or a store",
 	},
 	{
 		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/apierror"}, leaves...), deep: true,
-		why: "agent is the contract of executors; the bus is for agent/worker and agent/queue",
+		why: "agent is the contract of executors; the bus is for worker and internal/agents/queue",
 	},
 	{
 		from: []string{"agent/remote"}, not: []string{"internal/agents/builtin", "internal/agents/command", "internal/check/testagent", "push"}, deep: true,
@@ -134,7 +134,7 @@ var directions = []direction{
 		why: "agents and identity are contracts that the engine builds on",
 	},
 	{
-		from: []string{"internal/hub"}, not: []string{"store/sqlitestore/...", ".", "bus/natsbus/...", "bus/amqpbus/...", "grpcbind/...", "internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."}, deep: true,
+		from: []string{"internal/hub"}, not: []string{"store/sqlitestore/...", ".", "internal/bus/natsbus/...", "internal/bus/amqpbus/...", "grpcbind/...", "internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."}, deep: true,
 		why: "the parts of a hub are given to it; drivers are for the side that opens them",
 	},
 	{
@@ -237,16 +237,16 @@ func matches(name string, patterns []string) bool {
 // edgeOnly maps a heavy dependency (a path and everything below it) to the packages that may
 // import it directly.
 var edgeOnly = map[string][]string{
-	"google.golang.org/grpc":                    {"grpcbind/...", "internal/cli/...", "internal/server", "internal/check/...", "internal/testing/grpctest", "internal/testing/hubtest"},
+	"google.golang.org/grpc":                    {"grpcbind/...", "internal/outbound/caller", "internal/cli/...", "internal/server", "internal/check/...", "internal/testing/grpctest", "internal/testing/hubtest"},
 	"github.com/a2aproject/a2a-go/v2/a2agrpc":   {"grpcbind/...", "internal/cli/..."},
-	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/check/..."},
+	"github.com/a2aproject/a2a-go/v2/a2apb":     {"grpcbind/...", "internal/outbound/caller", "internal/check/..."},
 	"github.com/a2aproject/a2a-go/v2/a2acompat": {"grpcbind/...", "internal/cli/..."},
-	"github.com/a2aproject/a2a-go/a2apb":        {"grpcbind/...", "internal/check/..."}, // the messages of v0.3
-	"github.com/a2aproject/a2a-go/a2a":          {"nobody"},                             // the rest of that SDK is unused
+	"github.com/a2aproject/a2a-go/a2apb":        {"grpcbind/...", "internal/outbound/caller", "internal/check/..."}, // the messages of v0.3
+	"github.com/a2aproject/a2a-go/a2a":          {"nobody"},                                                         // the rest of that SDK is unused
 	"github.com/a2aproject/a2a-go/a2asrv":       {"nobody"},
 	"github.com/a2aproject/a2a-go/a2aclient":    {"nobody"},
-	"google.golang.org/protobuf":                {"grpcbind/...", "internal/check/...", "internal/testing/grpctest"},
-	"google.golang.org/genproto":                {"grpcbind/...", "internal/check/..."},
+	"google.golang.org/protobuf":                {"grpcbind/...", "internal/outbound/caller", "internal/check/...", "internal/testing/grpctest"},
+	"google.golang.org/genproto":                {"grpcbind/...", "internal/outbound/caller", "internal/check/..."},
 	"zombiezen.com/go/sqlite":                   {"store/sqlitestore/..."},
 	"modernc.org/sqlite":                        {"store/sqlitestore/..."},
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
@@ -274,15 +274,16 @@ var edgeOnly = map[string][]string{
 	module + "/internal/store/pgstore":       {"internal/server", "internal/cli"},
 	module + "/internal/backup":              {"internal/server", "internal/cli"},
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
+	module + "/internal/outbound/caller":     {"internal/server", "internal/cli", "internal/check/..."},
 	module + "/internal/server":              {"internal/cli"},
 	module + "/internal/cli":                 {"cmd/..."},
-	"github.com/nats-io/nats.go":             {"bus/natsbus/...", "internal/testing/natstest", "internal/testing/suite/workertest"},
-	"github.com/rabbitmq/amqp091-go":         {"bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/suite/workertest"},
+	"github.com/nats-io/nats.go":             {"internal/bus/natsbus/...", "internal/testing/natstest", "internal/testing/suite/workertest"},
+	"github.com/rabbitmq/amqp091-go":         {"internal/bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/suite/workertest"},
 	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
 	module + "/internal/testing/rabbittest":  {"internal/testing/suite/workertest"}, // else tests
 	module + "/internal/testing/pgtest":      {"tests"},
-	"github.com/jackc/pgx":                   {"internal/store/pgstore", "internal/testing/pgtest"},
-	"github.com/nats-io/nats-server/v2":      {"bus/natsbus/embedded"},
+	"github.com/jackc/pgx":                   {"store/pgstore", "internal/testing/pgtest"},
+	"github.com/nats-io/nats-server/v2":      {"internal/bus/natsbus/embedded"},
 	module + "/bus/natsbus/embedded":         {"internal/server", "internal/testing/suite/workertest"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
 	module + "/internal/llm/mcp/mcpserver":   {"internal/llm/mcp/endpoint", "internal/llm/mcp/resources"},
@@ -356,10 +357,10 @@ var facadeDenied = map[string]string{
 	"google.golang.org/protobuf":             "protocol buffers belong to grpcbind",
 	"zombiezen.com/go/sqlite":                "SQLite belongs to store/sqlitestore",
 	"modernc.org/sqlite":                     "SQLite belongs to store/sqlitestore",
-	"github.com/jackc/pgx/v5":                "PostgreSQL belongs to internal/store/pgstore",
-	"github.com/nats-io/nats.go":             "NATS belongs to bus/natsbus",
-	"github.com/rabbitmq/amqp091-go":         "RabbitMQ belongs to bus/amqpbus",
-	"github.com/nats-io/nats-server/v2":      "the NATS server belongs to bus/natsbus/embedded",
+	"github.com/jackc/pgx/v5":                "PostgreSQL belongs to store/pgstore",
+	"github.com/nats-io/nats.go":             "NATS belongs to internal/bus/natsbus",
+	"github.com/rabbitmq/amqp091-go":         "RabbitMQ belongs to internal/bus/amqpbus",
+	"github.com/nats-io/nats-server/v2":      "the NATS server belongs to internal/bus/natsbus/embedded",
 	"github.com/go-jose/go-jose/v4":          "signatures belong to internal/secret/signature and auth/token",
 	"github.com/modelcontextprotocol/go-sdk": "MCP belongs to internal/llm/mcp/mcpserver and internal/llm/mcp/mcpclient",
 	"github.com/alecthomas/kong":             "the command line belongs to internal/cli",

@@ -11,15 +11,15 @@ import (
 // parts are the subjects of the main module with their folders, for a table of its size that can be
 // compared between years. The longest folder that a package is in decides.
 var parts = []struct{ name, dirs string }{
-	{"wire", "agent/card client grpcbind internal/dialect internal/front/exchange internal/front/httpfront internal/json internal/op internal/outbound/peer"},
+	{"wire", "client grpcbind internal/dialect internal/front/exchange internal/front/httpfront internal/json internal/op internal/outbound/card internal/outbound/peer internal/outbound/transport"},
 	{"durable core", "internal/engine internal/store internal/varint push store task"},
-	{"bus", "agent/queue agent/worker bus internal/batch"},
-	{"MCP and tools", "internal/llm internal/sse llm"},
+	{"bus", "internal/agents/queue internal/bus internal/batch worker"},
+	{"MCP and tools", "internal/llm internal/sse"},
 	{"kinds of agents", "agent agent/remote internal/agents internal/llm/openai internal/llm/scripted"},
-	{"people and policy", "agent/memory auth inbox internal/bm25 internal/directory internal/llm/guard internal/notify internal/recorder internal/secret internal/usertoken"},
+	{"people and policy", "auth internal/audit internal/bm25 internal/directory internal/inbox internal/llm/guard internal/memory internal/notify internal/policy internal/recorder internal/secret internal/trust internal/usertoken"},
 	operation: {"operation", ""},
 	{"instruments", "internal/check internal/mock"},
-	{"PostgreSQL and clusters", "internal/cluster internal/events internal/store/pgstore internal/store/sqlstore"},
+	{"PostgreSQL and clusters", "internal/cluster internal/events store/pgstore internal/store/sqlstore"},
 	{"console", "internal/front/console internal/secret/openid internal/telemetry/samples"},
 	{"budgets, backups, releases", "internal/backup internal/front/conns internal/membudget internal/peeraddr internal/release internal/store/dump"},
 	{"help for tests", "internal/testing internal/e2e"},

@@ -1,4 +1,4 @@
-"""The agent of bus/transcripts: transcript_agent.py URL NAME KEY…"""
+"""The agent of internal/bus/transcripts: transcript_agent.py URL NAME KEY…"""
 
 import asyncio
 import logging

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 	"github.com/parley-a2a/parley/internal/store/dump"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
+	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 

@@ -10,13 +10,13 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/agent/queue"
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/natsbus"
 	"github.com/parley-a2a/parley/cmd/bench/internal/reply"
+	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // OpenBus connects to a broker.

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/internal/heap"
-	"github.com/parley-a2a/parley/internal/store/pgstore"
+	"github.com/parley-a2a/parley/store/pgstore"
 )
 
 // Kind names a server.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
@@ -18,7 +19,6 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // instructions introduce the tools to the model of a host.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // hostile is a source whose tools report, return and fail with markers.

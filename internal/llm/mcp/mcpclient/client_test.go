@@ -17,8 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/agents/command"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
-	"github.com/parley-a2a/parley/llm"
 )
 
 const patience = 2 * time.Minute

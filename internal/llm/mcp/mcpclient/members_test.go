@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // oddServer answers with a list of tools, and with the result whose number is an argument of the call.

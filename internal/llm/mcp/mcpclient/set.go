@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // Set holds the servers of a hub. Its field must not change once it runs.

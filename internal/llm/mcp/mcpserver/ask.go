@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
-	"github.com/parley-a2a/parley/llm"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // firstModern is the first version of the protocol in which a server asks in the response to a

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/membudget"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // errClosed is the cancel cause of calls that end with the server.

@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/membudget"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // metaOrigin is the member of _meta with the origin of a content block. Package llm adds the

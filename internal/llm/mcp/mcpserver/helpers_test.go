@@ -16,8 +16,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // patience is the longest wait of a test for an expected event.

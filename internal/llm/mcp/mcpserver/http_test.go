@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // startMany serves callers by the names that they send.

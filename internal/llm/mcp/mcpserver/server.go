@@ -9,8 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/membudget"
-	"github.com/parley-a2a/parley/llm"
 )
 
 // Server configures the service for one caller. Its fields must not change once it serves.

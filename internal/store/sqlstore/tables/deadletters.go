@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/parley-a2a/parley/agent/queue"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 )
 
 // Letters is the store of dead letters. See [NewLetters].

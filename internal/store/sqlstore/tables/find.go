@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/inbox"
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 // Inbox is the store of the inbox. See [NewInbox].

@@ -3,7 +3,7 @@ package tables
 import (
 	"testing"
 
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/parley-a2a/parley/auth/trust"
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/trust"
 	"github.com/parley-a2a/parley/task"
 )
 

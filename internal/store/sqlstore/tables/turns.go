@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/memory"
 )
 
 // Turns is the store of the conversation memory. See [NewTurns].

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 // The addresses of the tests.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 var outageTests = []testCase{

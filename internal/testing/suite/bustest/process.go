@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 // childVar is the variable with the URL of the broker, for a process that runs Child.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 var settleTests = []testCase{

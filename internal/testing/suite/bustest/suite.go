@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 // Features are the differences between buses. The tests of a feature that is false are skipped,

@@ -3,7 +3,7 @@ package bustest
 import (
 	"fmt"
 
-	"github.com/parley-a2a/parley/bus"
+	"github.com/parley-a2a/parley/internal/bus"
 )
 
 var topicTests = []testCase{

@@ -24,7 +24,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/inbox"
+	"github.com/parley-a2a/parley/internal/inbox"
 )
 
 // Test runs the suite against books returned by open.

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"github.com/parley-a2a/parley/agent/memory"
 	"github.com/parley-a2a/parley/internal/bm25"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -12,7 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/agent/memory"
+	"github.com/parley-a2a/parley/internal/memory"
 )
 
 // TestNotes runs the suite against stores of notes returned by open.

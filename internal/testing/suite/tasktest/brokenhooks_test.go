@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/parley-a2a/parley/store/memstore"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 

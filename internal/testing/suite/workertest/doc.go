@@ -1,6 +1,6 @@
 // Package workertest is the suite that every worker passes, in any language.
 //
-// [Run] takes the part of the hub in each transcript of bus/transcripts, whose README describes
+// [Run] takes the part of the hub in each transcript of internal/bus/transcripts, whose README describes
 // the format, on NATS and on RabbitMQ. The worker is a process, or a goroutine of the test: the suite
 // sees its messages on a real broker, and nothing else.
 //

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
 
 // perform takes each step of a transcript, and then ends the worker, which must have sent nothing

@@ -51,7 +51,7 @@ func parse(text string) ([]step, error) {
 // transcripts returns the steps of each transcript by its name.
 func transcripts(t *testing.T) map[string][]step {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root(t), "bus", "transcripts", "*.txt"))
+	files, err := filepath.Glob(filepath.Join(root(t), "internal", "bus", "transcripts", "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no transcripts: %v", err)
 	}
@@ -78,11 +78,11 @@ func root(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "bus", "transcripts")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "internal", "bus", "transcripts")); err == nil {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("no folder above has bus/transcripts")
+			t.Fatal("no folder above has internal/bus/transcripts")
 		}
 		dir = filepath.Dir(dir)
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
 
 // send publishes the message of a step.

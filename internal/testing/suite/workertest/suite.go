@@ -11,8 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
 
 // Agent is the name of the agent in the transcripts.

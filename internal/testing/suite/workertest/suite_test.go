@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/agent/worker"
-	"github.com/parley-a2a/parley/bus"
-	"github.com/parley-a2a/parley/bus/amqpbus"
-	"github.com/parley-a2a/parley/bus/natsbus"
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // TestGo tests the worker in Go, so that the transcripts are true.

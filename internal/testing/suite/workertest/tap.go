@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/parley-a2a/parley/bus/protocol"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
 
 // tap is a proxy in front of RabbitMQ that sees the acknowledgments of work.

@@ -1,0 +1,14 @@
+package memstore_test
+
+import (
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
+	"github.com/parley-a2a/parley/task"
+)
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	tasktest.Test(t, func(*testing.T) task.Store { return new(memstore.Store) })
+}

@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/protocol"
+)
+
+// offered returns the number of jobs that hubs may offer at one time. A worker for one task accepts
+// no offers: it would end before it has handled a second one.
+func (r *run) offered() int {
+	if r.Once {
+		return 0
+	}
+	return r.Concurrency
+}
+
+// takeOffer performs work that a hub has sent to this worker alone. Its signature was verified. An
+// offer that is dropped is published at the queue.
+func (r *run) takeOffer(offer *bus.Envelope) {
+	e, err := workOf(offer)
+	if err != nil || e.Source != offer.Source || e.Task != offer.Task || e.Owner != offer.Owner {
+		r.Logger.Warn("offer ignored", "agent", r.Name, "task", offer.Task, "from", offer.Source, "error", err)
+		return
+	}
+	if r.offered() == 0 || r.accepting.Err() != nil || !r.track() {
+		return
+	}
+	go func() { // drain waits for it
+		defer r.pending.Done()
+		if !r.takeSlot() {
+			return
+		}
+		defer func() { <-r.slots }()
+		if j := r.admit(&bus.Delivery{Envelope: e, At: protocol.WorkerAt(r.id), Number: 1}); j != nil {
+			r.perform(r.accepting, j)
+		}
+	}()
+}
+
+func workOf(offer *bus.Envelope) (*bus.Envelope, error) {
+	var o protocol.Offer
+	if err := protocol.Decode(offer.Body, &o); err != nil {
+		return nil, err
+	}
+	return bus.Decode(o.Work)
+}
+
+// takeSlot waits for a slot while an offer is valid; it reports whether there is one.
+func (r *run) takeSlot() bool {
+	select {
+	case r.slots <- struct{}{}:
+		return true
+	default:
+	}
+	ctx, stop := context.WithTimeout(r.accepting, protocol.OfferPatience)
+	defer stop()
+	select {
+	case r.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
