@@ -10,10 +10,7 @@ import (
 
 // samples are the files shown in README.md, with the language of their code block.
 var samples = map[string]string{
-	"examples/hello/main.go":     "go",
-	"examples/hello/parley.yaml": "yaml",
-
-	"examples/elsewhere/parley.yaml": "yaml",
+	"examples/hello/main.go": "go",
 }
 
 func TestSamplesAreFiles(t *testing.T) {
