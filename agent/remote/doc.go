@@ -29,7 +29,7 @@
 // canceled. A caller who cancels gets the agent's answer to the cancellation.
 //
 // A snapshot that still shows the question which the message answers is not passed on as a new
-// question; docs/adr/0071 defines the distinction. The final status of a task is passed on when
+// question. The final status of a task is passed on when
 // the agent has ended its stream, or has sent nothing for a second, so that artifacts after
 // that status are not lost. If an agent sends more than 1,000 events or continues for more than
 // five seconds after it, the stream is abandoned, which is logged.

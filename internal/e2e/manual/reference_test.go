@@ -161,7 +161,7 @@ func recordsPage(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	b.WriteString("# Decision records\n\nThe decisions that could be undone, each with its reasons, in the order in which they were taken.\n\n")
+	b.WriteString("# Decision records\n\nDecisions that someone could undo, each with its reasons and the road not taken. Numbers are not reused.\n\n")
 	for _, name := range names {
 		title, _, _ := strings.Cut(strings.TrimPrefix(read(t, name), "# "), "\n")
 		fmt.Fprintf(&b, "- [%s](adr/%s)\n", title, filepath.Base(name))

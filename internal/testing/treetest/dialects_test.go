@@ -2,7 +2,6 @@ package treetest
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,11 +16,10 @@ var dialectTables = []struct {
 }{{"## Conflicts", 49}, {"## Traps", 17}}
 
 var (
-	dialectRow = regexp.MustCompile(`^\| *(\d+) *\| *([^|]+?) *\| *([^|]*?) *\| *([^|]*?) *\| *([^|]*?) *\|$`)
+	dialectRow = regexp.MustCompile(`^\| *(\d+) *\| *([^|]+?) *\| *([^|]*?) *\| *([^|]*?) *\|$`)
 	// notProven matches the reason in a row without a test.
-	notProven  = regexp.MustCompile(`^not (built|tested): \S.*$`)
-	proof      = regexp.MustCompile("^(?:((?:Test|Fuzz|Example)\\w+)|transcript `([a-z0-9-]+)`)$")
-	recordLink = regexp.MustCompile(`^\[(\d{4})\]\((adr/(\d{4})-[a-z0-9-]+\.md)\)$`)
+	notProven = regexp.MustCompile(`^not (built|tested): \S.*$`)
+	proof     = regexp.MustCompile("^(?:((?:Test|Fuzz|Example)\\w+)|transcript `([a-z0-9-]+)`)$")
 )
 
 func TestDialects(t *testing.T) {
@@ -32,38 +30,35 @@ func TestDialects(t *testing.T) {
 		files[name] = true
 	}
 	report(t, dialects(tr.read(t, "docs/dialects.md"), testNames(tr.sources), files),
-		"docs/dialects.md has every conflict and every trap, each with a rule, and with tests and records that exist "+
+		"docs/dialects.md has every conflict and every trap, each with a rule, and with tests that exist "+
 			"or with the reason why there is no test")
 }
 
 func TestDialectsRule(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{"TestA": true, "FuzzB": true}
-	files := map[string]bool{"internal/front/httpfront/testdata/a-b.txtar": true, "docs/adr/0001-a.md": true}
-	const good = "| 3 | topic | rule | TestA | – |"
+	files := map[string]bool{"internal/front/httpfront/testdata/a-b.txtar": true}
+	const good = "| 3 | topic | rule | TestA |"
 	for row, want := range map[string]int{
 		good: 0,
-		"| 3 | topic | rule | TestA, FuzzB, transcript `a-b` | [0001](adr/0001-a.md) |": 0,
-		"| 3 | topic | rule; not built: a half | TestA | – |":                           0,
-		"| 3 | topic | rule | not built: nobody is there | – |":                         0,
-		"| 3 | topic | rule | not tested: it needs the moon | – |":                      0,
-		"| 3 | topic |  | TestA | – |":                                                  1,
-		"| 3 | topic | rule |  | – |":                                                   1,
-		"| 3 | topic | rule | not built | – |":                                          1,
-		"| 3 | topic | rule | not tested: | – |":                                        1,
-		"| 3 | topic | rule | works | – |":                                              1,
-		"| 3 | topic | rule | TestA, TestGone | – |":                                    1,
-		"| 3 | topic | rule | transcript `gone` | – |":                                  1,
-		"| 3 | topic | rule | TestA |  |":                                               1,
-		"| 3 | topic | rule | TestA | [0001](adr/0001-gone.md) |":                       1,
-		"| 3 | topic | rule | TestA | [0002](adr/0001-a.md) |":                          1,
-		"| 4 | topic | rule | TestA | – |":                                              1,
-		"| 3 | topic | rule | TestA |":                                                  1,
-		"":                                                                              1,
+		"| 3 | topic | rule | TestA, FuzzB, transcript `a-b` |": 0,
+		"| 3 | topic | rule; not built: a half | TestA |":       0,
+		"| 3 | topic | rule | not built: nobody is there |":     0,
+		"| 3 | topic | rule | not tested: it needs the moon |":  0,
+		"| 3 | topic |  | TestA |":                              1,
+		"| 3 | topic | rule |  |":                               1,
+		"| 3 | topic | rule | not built |":                      1,
+		"| 3 | topic | rule | not tested: |":                    1,
+		"| 3 | topic | rule | works |":                          1,
+		"| 3 | topic | rule | TestA, TestGone |":                1,
+		"| 3 | topic | rule | transcript `gone` |":              1,
+		"| 4 | topic | rule | TestA |":                          1,
+		"| 3 | topic | rule |":                                  1,
+		"":                                                      1,
 	} {
 		var text strings.Builder
 		for _, table := range dialectTables {
-			fmt.Fprintf(&text, "%s\n\n| # | Topic | Rule | Proof | Record |\n|---|---|---|---|---|\n", table.heading)
+			fmt.Fprintf(&text, "%s\n\n| # | Topic | Rule | Proof |\n|---|---|---|---|\n", table.heading)
 			for n := range table.rows {
 				line := strings.Replace(good, "3", strconv.Itoa(n+1), 1)
 				if n == table.rows-1 && table.heading == "## Traps" {
@@ -105,7 +100,7 @@ func dialects(text string, tests, files map[string]bool) []string {
 func dialectProblems(line string, n int, tests, files map[string]bool) []string {
 	m := dialectRow.FindStringSubmatch(line)
 	if m == nil {
-		return []string{"does not have five columns, the first of them a number"}
+		return []string{"does not have four columns, the first of them a number"}
 	}
 	var problems []string
 	if m[1] != strconv.Itoa(n) {
@@ -116,9 +111,6 @@ func dialectProblems(line string, n int, tests, files map[string]bool) []string 
 	}
 	if !notProven.MatchString(m[4]) {
 		problems = append(problems, badProofs(m[4], tests, files)...)
-	}
-	if link := recordLink.FindStringSubmatch(m[5]); m[5] != "–" && (link == nil || link[1] != link[3] || !files[path.Join("docs", link[2])]) {
-		problems = append(problems, fmt.Sprintf("%q is no record", m[5]))
 	}
 	return problems
 }
