@@ -101,7 +101,7 @@
 //
 // # The page
 //
-// docs/interop.md shows the results of the tests: tables of clients and servers, and the
+// README.md shows the results of the tests: tables of clients and servers, and the
 // findings of parley check in servers of the official SDKs with curl commands, which
 // TestFindings runs from testdata/curl. The tests fail if the page differs, and -update
 // rewrites it. If some peers are not installed, the page is not compared; with PARLEY_CI=1 this

@@ -266,7 +266,7 @@ func (s *server) readFindings(t testing.TB) []finding {
 	return file.Findings
 }
 
-// TestFindings runs every curl command of docs/interop.md against its server, and checks that
+// TestFindings runs every curl command of README.md against its server, and checks that
 // the page shows the answers.
 func TestFindings(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func whole(t testing.TB, gap string) bool {
 	if os.Getenv(testenv.CI) == "1" {
 		t.Errorf("%s did not run", gap)
 	}
-	t.Logf("%s did not run, so docs/interop.md is not compared", gap)
+	t.Logf("%s did not run, so README.md is not compared", gap)
 	return false
 }
 

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the tables of docs/interop.md again")
+var update = flag.Bool("update", false, "write the tables of README.md again")
 
-// document is docs/interop.md. Its parts between marks are results of the tests.
+// document is README.md. Its parts between marks are results of the tests.
 var document = struct {
 	mu   sync.Mutex // guards the file
 	file string
-}{file: filepath.Join("..", "..", "..", "docs", "interop.md")}
+}{file: "README.md"}
 
 // wantPart compares a part of the page with the results of the tests, or writes it.
 func wantPart(t testing.TB, name, want string) {

@@ -144,7 +144,7 @@ func follow(id, words string) obj { return with(obj{"taskId": id}, obj{"text": w
 // scenario is a use of a hub by a foreign client, as one test.
 type scenario struct {
 	name string
-	// group is its column in the table of docs/interop.md.
+	// group is its column in the table of README.md.
 	group string
 	// only is the only version of the protocol in which it is meaningful; empty means all.
 	only string
