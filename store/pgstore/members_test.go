@@ -272,9 +272,10 @@ func TestLongHint(t *testing.T) {
 func TestStuckTurn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).Database(t)
+	b := openTest(t, url, asMember("b")) // changes the schema, without the short lease
 	o := asMember("a")
-	o.Lease = 200 * time.Millisecond
-	a, b := openTest(t, url, o), openTest(t, url, asMember("b"))
+	o.Lease = 4 * time.Second // a busy machine opens the store within half of it
+	a := openTest(t, url, o)
 	held, release := make(chan bool), make(chan bool)
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -80,16 +80,26 @@ func (h *hub) end() {
 	}
 }
 
-// checkQueue verifies that the worker holds no work.
+// checkQueue verifies that the worker holds no work. The broker may still handle the last acknowledgement.
 func (h *hub) checkQueue() {
 	h.t.Helper()
 	op, ok := h.broker.Bus.(bus.Operator)
 	if !ok {
 		return
 	}
-	d, err := op.Depth(h.t.Context(), protocol.JobAt(Agent))
-	if err != nil || d.Ready+d.Held > 0 {
-		h.t.Errorf("the queue of the agent has %+v, %v after the end of the worker; want none", d, err)
+	timer, again := time.NewTimer(patience), time.NewTicker(10*time.Millisecond)
+	defer timer.Stop()
+	defer again.Stop()
+	for {
+		d, err := op.Depth(h.t.Context(), protocol.JobAt(Agent))
+		if err == nil && d.Ready+d.Held == 0 {
+			return
+		}
+		select {
+		case <-again.C:
+		case <-timer.C:
+			h.t.Fatalf("the queue of the agent has %+v, %v after the end of the worker; want none", d, err)
+		}
 	}
 }
 
