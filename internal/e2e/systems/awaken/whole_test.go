@@ -197,6 +197,27 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// holding waits until a message with a text has begun a task, and returns its id.
+func (s *server) holding(t *testing.T, text string) string {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		woken := s.woken
+		for id, x := range s.tasks {
+			if x.history[0] == "ROLE_USER "+text {
+				s.mu.Unlock()
+				return id
+			}
+		}
+		s.mu.Unlock()
+		select {
+		case <-woken:
+		case <-t.Context().Done():
+			t.Fatalf("the remote agent has not got %q", text)
+		}
+	}
+}
+
 // polled waits until a task was polled.
 func (s *server) polled(t *testing.T, id string) {
 	t.Helper()
