@@ -345,7 +345,7 @@ func (h *secretHub) commands(dir, admin string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
 	defer cancel()
 	doctor := exec.CommandContext(ctx, path, "doctor", "--json", "--config", filepath.Join(dir, "parley.yaml"), "--data", filepath.Join(dir, "data"),
 		"--url", h.url, "--ca", filepath.Join(dir, "ca.pem"))

@@ -22,7 +22,7 @@ func TestHeadOfStreams(t *testing.T) {
 		"/memory/events?prefix=a":               remembering(),
 		"/tasks/" + string(id) + "/tree/events": logs,
 	} {
-		ctx, cancel := context.WithTimeout(auth.WithPrincipal(t.Context(), clerk), 20*time.Second)
+		ctx, cancel := context.WithTimeout(auth.WithPrincipal(t.Context(), clerk), time.Minute)
 		got := send(h, httptest.NewRequestWithContext(ctx, "HEAD", "/api/v1"+path, nil))
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			t.Errorf("HEAD %s is not answered", path)
