@@ -23,7 +23,8 @@ import (
 const mostAtMedian = 400 * time.Millisecond
 
 // A message to a running task, an answer and a cancel request at another hub than that of the run reach
-// it by hints. The design wants 100 ms at the median; a busy machine fails less here than lost hints.
+// it by hints. The design wants 100 ms at the median; a busy machine, which takes longer at the hub of the
+// run, too, fails less here than lost hints.
 //
 // PARLEY_REACHES is the number of requests of each kind.
 func TestReachHolder(t *testing.T) {
@@ -32,35 +33,39 @@ func TestReachHolder(t *testing.T) {
 	a, b := &member{s.nodes[0].Hub, t, "a"}, &member{s.nodes[1].Hub, t, "b"}
 	reached := s.listen("later")
 	rounds := setting(t, "PARLEY_REACHES", 11)
-	for kind, once := range map[string]func(i int) time.Duration{
-		"message": func(i int) time.Duration {
-			id := a.send("later", message{text: fmt.Sprint("work ", i)}).ID
+	for kind, once := range map[string]func(by *member, i int) time.Duration{
+		"message": func(by *member, i int) time.Duration {
+			id := a.send("later", message{text: fmt.Sprint("work ", by.id, i)}).ID
 			<-reached // the run has begun
 			began := time.Now()
-			b.send("later", message{text: fmt.Sprint("more ", i), task: id})
+			by.send("later", message{text: fmt.Sprint("more ", by.id, i), task: id})
 			return (<-reached).Sub(began)
 		},
-		"answer": func(int) time.Duration {
+		"answer": func(by *member, _ int) time.Duration {
 			asked := a.send("interview", message{text: "begin", waits: true})
 			began := time.Now()
-			b.send("interview", message{text: "yes", task: asked.ID, waits: true})
+			by.send("interview", message{text: "yes", task: asked.ID, waits: true})
 			return time.Since(began)
 		},
-		"cancel": func(i int) time.Duration {
+		"cancel": func(by *member, i int) time.Duration {
 			id := a.send("slow", message{text: fmt.Sprint(600 + i)}).ID
 			began := time.Now()
-			b.call(hubtest.Request{URL: "/v1/a2a/tasks/" + id + ":cancel", Body: "{}"}, new(shownTask))
+			by.call(hubtest.Request{URL: "/v1/a2a/tasks/" + id + ":cancel", Body: "{}"}, new(shownTask))
 			return time.Since(began)
 		},
 	} {
-		var took []time.Duration
+		took := make(map[*member][]time.Duration)
 		for i := range rounds {
-			took = append(took, once(i))
+			for _, m := range []*member{a, b} {
+				took[m] = append(took[m], once(m, i))
+			}
 		}
-		slices.Sort(took)
-		t.Logf("%s: %v at the median of %d, %v at most", kind, took[rounds/2], rounds, took[rounds-1])
-		if took[rounds/2] > mostAtMedian {
-			t.Errorf("%s: %v at the median: no hint has reached the hub", kind, took[rounds/2])
+		slices.Sort(took[a])
+		slices.Sort(took[b])
+		here, there := took[a][rounds/2], took[b][rounds/2]
+		t.Logf("%s: %v at the median of %d, %v at most; %v at the hub of the run", kind, there, rounds, took[b][rounds-1], here)
+		if there > mostAtMedian+2*here {
+			t.Errorf("%s: %v at the median, %v at the hub of the run: no hint has reached it", kind, there, here)
 		}
 	}
 }
