@@ -281,11 +281,26 @@ func TestEveryValueInAnnouncements(t *testing.T) {
 	publish := func(kind bus.Type, name, body string) {
 		text := fmt.Sprintf(`{"v":1,"id":%q,"type":%q,"source":"agent/%s","body":%s}`, a2a.NewMessageID(), kind, name, strings.ReplaceAll(body, "NAME", name))
 		if err := nc.Publish(natsbus.Subject(protocol.Discovery), []byte(text)); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
 	sample := `{"agent":"NAME","card":{"name":"NAME","description":"d","version":"1","capabilities":{"streaming":true},"defaultInputModes":["text/plain"],"skills":[{"id":"s","name":"s","description":"d","tags":["t"]}]},` +
 		`"worker":"w","idempotent":true,"serial":false,"started":1764000000000}`
+	// A hub that listens asks who is there. An agent that answers is announced before or after that.
+	announce := func(*nats.Msg) { publish(protocol.TypeAnnounce, "first", sample) }
+	if _, err := nc.Subscribe(natsbus.Subject(protocol.Inquiry), announce); err != nil {
+		t.Fatal(err)
+	}
+	announce(nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	announced := func(name string) {
+		t.Helper()
+		if err := h.Process().Await(ctx, `msg="agent has announced itself on the bus" agent=`+name+" "); err != nil {
+			t.Fatal(err)
+		}
+	}
+	announced("first")
 	all := jsonvalues.Variants(t, sample)
 	for i, v := range all {
 		publish(protocol.TypeAnnounce, fmt.Sprintf("odd%d", i), v.JSON)
@@ -296,11 +311,7 @@ func TestEveryValueInAnnouncements(t *testing.T) {
 		publish(protocol.TypeGoodbye, "stays", v.JSON)
 	}
 	publish(protocol.TypeAnnounce, "last", sample)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
-	defer cancel()
-	if err := h.Process().Await(ctx, `msg="agent has announced itself on the bus" agent=last `); err != nil {
-		t.Fatal(err)
-	}
+	announced("last")
 	out := h.Output()
 	for i, v := range all {
 		if !strings.Contains(out, fmt.Sprintf("on the bus\" agent=odd%d ", i)) && !strings.Contains(out, fmt.Sprintf("is refused\" from=agent/odd%d ", i)) {
