@@ -58,6 +58,7 @@ func TestDamagedDataIsShown(t *testing.T) {
 	if _, body := h.read("/metrics"); !strings.Contains(body, "parley_store_damaged_total") {
 		t.Errorf("metrics do not count the damage:\n%s", body)
 	}
+	h.Stop() // its output is complete then
 	text := h.Output()
 	if n := strings.Count(text, "stored data is damaged; examine"); n != 1 || !strings.Contains(text, "task="+ids[0]) {
 		t.Errorf("the log names the damage %d times, want once with the task", n)
