@@ -17,13 +17,19 @@ func (r *run) answerInquiries(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("worker: %w", err)
 		}
-		r.announce(ctx)
+		r.announceNow.Send()
 	}
 	return nil
 }
 
-// keepAlive announces the agent, sends heartbeats, and extends the deliveries of its jobs.
+// keepAlive announces the agent, sends heartbeats, and extends the deliveries of its jobs. It begins when the
+// worker receives messages from hubs: a hub answers the first announcement of a worker that it gives no tasks.
 func (r *run) keepAlive(ctx context.Context) {
+	select {
+	case <-r.subscribed:
+	case <-ctx.Done():
+		return
+	}
 	announce, beat := time.NewTicker(protocol.AnnounceInterval), time.NewTicker(r.heartbeatInterval())
 	defer announce.Stop()
 	defer beat.Stop()

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,6 +83,65 @@ func TestNewerWorkReplacesAClaim(t *testing.T) {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// late is a bus on which the messages for workers are received late.
+type late struct{ bus.Bus }
+
+func (l late) Receive(ctx context.Context, sub bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+	return func(yield func(*bus.Delivery, error) bool) {
+		if strings.HasPrefix(sub.At.Name, "worker.") {
+			time.Sleep(time.Second)
+		}
+		l.Bus.Receive(ctx, sub)(yield)
+	}
+}
+
+// TestAnnouncedOnceItListens: a hub answers the first announcement of a worker that it gives no tasks, and no
+// later one. So the worker listens before it announces itself, also when a hub asks.
+func TestAnnouncedOnceItListens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		var log strings.Builder
+		idle := agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {})
+		w := &worker.Worker{Bus: late{b.Peer()}, Name: "x", Executor: idle, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		send := func(to bus.Address, typ bus.Type, body any) {
+			text, err := protocol.Encode(body)
+			if err == nil {
+				err = b.Publish(ctx, to, &bus.Envelope{ID: string(typ), Type: typ, Source: "hub/h", Body: text})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		all.Go(func() {
+			for d := range b.Receive(ctx, bus.Subscription{At: protocol.Discovery}) {
+				var a protocol.Announce
+				if err := protocol.Decode(d.Body, &a); err != nil || d.Type != protocol.TypeAnnounce {
+					t.Errorf("%s: %v", d.Type, err)
+				}
+				send(protocol.WorkerAt(a.Worker), protocol.TypeUnused, &protocol.Unused{Agent: "x", Reason: "it has another agent"})
+				return
+			}
+		})
+		synctest.Wait()
+		all.Go(func() {
+			if err := w.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		send(protocol.Inquiry, protocol.TypeHub, &protocol.Hub{})
+		time.Sleep(time.Minute)
+		stop()
+		all.Wait()
+		if !strings.Contains(log.String(), "it has another agent") {
+			t.Errorf("the worker does not learn that it gets no tasks: %s", log.String())
 		}
 	})
 }
