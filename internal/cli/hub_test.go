@@ -11,12 +11,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -91,7 +93,7 @@ func hubScripts(t *testing.T, dir string, prepare func(testing.TB, *testscript.E
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"hub": startHub, "peer": peerHub, "signal": signalHub, "says": hubSays, "stopped": hubStopped,
-			"fetch": fetch, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
+			"fetch": fetch, "shows": shows, "post": post, "getenv": getenv, "exits": exits, "heard": heardExample, "asked": hubAsked,
 			"certificate": certificate,
 		},
 	})
@@ -295,10 +297,34 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: fetch PATH FILE [KEY]")
 	}
-	r, err := http.NewRequest(http.MethodGet, ts.Getenv("PARLEY_URL")+args[0], nil)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), page(ts, args[0], args[2:]...), 0o644))
+}
+
+// shows waits until a path of the hub has a text that matches: shows PATH REGEXP [KEY]. It is for what the hub
+// does after an answer.
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: shows PATH REGEXP [KEY]")
+	}
+	want, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	if len(args) == 3 {
-		r.Header.Set("X-Api-Key", args[2])
+	for end := time.Now().Add(2 * time.Minute); ; {
+		body := page(ts, args[0], args[2:]...)
+		if want.Match(body) {
+			return
+		}
+		if time.Now().After(end) {
+			ts.Fatalf("%s has no text that matches %q:\n%s", args[0], args[1], body)
+		}
+	}
+}
+
+// page returns what the hub answers at a path.
+func page(ts *testscript.TestScript, path string, key ...string) []byte {
+	r, err := http.NewRequest(http.MethodGet, ts.Getenv("PARLEY_URL")+path, nil)
+	ts.Check(err)
+	for _, k := range key {
+		r.Header.Set("X-Api-Key", k)
 	}
 	resp, err := http.DefaultClient.Do(r)
 	ts.Check(err)
@@ -306,5 +332,5 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	body, err := io.ReadAll(resp.Body)
 	ts.Check(err)
 	http.DefaultClient.CloseIdleConnections()
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o644))
+	return body
 }
