@@ -20,24 +20,12 @@ type broker struct {
 	addr    string
 	// inside is set if the broker is part of the hub, which listens for it at addr.
 	inside bool
-	// commands is set if hub and workers are the parley command instead of parts of this
-	// program.
-	commands bool
-	// mixed is set if the hub, a command, also has agents of its own and accepts webhooks on
-	// loopback.
-	mixed bool
 	// freeze suspends the broker until thaw is called; it is nil if it is inside.
 	freeze func(t *testing.T) (thaw func())
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
 	kill, start func(testing.TB)
 	// patience divides the number of kills, for brokers that start slowly.
 	patience int
-	// left returns the number of messages of each queue that is not empty, also of those that a
-	// receiver holds. It is nil if the bus reports these.
-	left func(t *testing.T) map[string]int
-	// hidesHeld is set if the broker reports a wrong number of held messages. NATS 2.9 may
-	// continue to count messages that were acknowledged before it was killed.
-	hidesHeld bool
 }
 
 func onNATS(t *testing.T, p natstest.Program) *broker {
@@ -49,7 +37,7 @@ func onNATS(t *testing.T, p natstest.Program) *broker {
 	return &broker{
 		freeze:  func(t *testing.T) func() { return suspend(t, s.PID()) },
 		through: func(proxy string) string { return "nats://" + proxy },
-		addr:    u.Host, kill: s.Stop, start: s.Start, patience: 1, hidesHeld: !p.Syncs,
+		addr:    u.Host, kill: s.Stop, start: s.Start, patience: 1,
 	}
 }
 
@@ -74,7 +62,6 @@ func onRabbit(t *testing.T) *broker {
 			s.Kill()
 		},
 		start: func(t testing.TB) { s.Launch(t) }, freeze: func(t *testing.T) func() { return s.Freeze(t) }, patience: 8,
-		left: func(t *testing.T) map[string]int { return s.Messages(t) },
 	}
 }
 

@@ -2,7 +2,6 @@ package crash
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,15 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
-
-// commands runs "parley serve" as the hub, and "parley agent run" as the workers.
-func commands(b *broker) *broker {
-	b.commands = true
-	return b
-}
 
 // agentVar names the agent that this program performs.
 const agentVar = "CRASH_AGENT"
@@ -36,11 +28,7 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 	dir := filepath.Dir(w.record)
 	if role == hubRole {
 		args := []string{"serve", "--listen", w.addr, "--data", w.data, "--log-level", "debug"}
-		if w.broker.mixed {
-			args = append(args, "--agents", "builtin", "--push-allow", "loopback")
-		} else {
-			args = append(args, "--agents", "none")
-		}
+		args = append(args, "--agents", "builtin", "--push-allow", "loopback")
 		if w.broker.inside {
 			args = append(args, "--bus-listen", w.broker.addr)
 		} else {
@@ -69,7 +57,7 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 
 // address returns the address of the broker at a host, or behind a proxy.
 func (w *busSystem) address(host string) string {
-	if !w.broker.commands || !w.broker.inside {
+	if !w.broker.inside {
 		return w.broker.through(host)
 	}
 	c, err := natsbus.ReadContact(filepath.Join(w.data, natsbus.ContactFile))
@@ -94,42 +82,11 @@ func (w *busSystem) prepare(disk string) {
 	}
 	config := fmt.Sprintf("idempotency: {header: true}\nbus: {lease: %v}\nagents:\n  - {name: %s, queue: %s}\n  - {name: %s, queue: %s}\n",
 		jobLease, robust, robust, careful, careful)
-	if w.broker.mixed {
-		config += w.ownAgents()
-	}
-	for path, text := range map[string]string{"parley.yaml": config} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+	config += w.ownAgents()
+	if err := os.WriteFile(filepath.Join(dir, "parley.yaml"), []byte(config), 0o600); err != nil {
+		w.t.Fatal(err)
 	}
 	if err := os.Mkdir(w.temp(), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// identify reads the id of the hub on the bus.
-func (w *busSystem) identify() {
-	w.t.Helper()
-	s, err := hubkey.Load(filepath.Join(w.data, hubkey.FileName))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.hubID = s.Hub()
-}
-
-// fillDisk fills the disk of the hub's data for a while.
-func (w *busSystem) fillDisk() {
-	w.t.Helper()
-	f, err := os.Create(w.ballast)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for block := make([]byte, 64<<10); err == nil; {
-		_, err = f.Write(block)
-	}
-	f.Close()
-	w.wait(w.t.Context(), time.Duration(300+w.rand.IntN(1200))*time.Millisecond)
-	if err := os.Remove(w.ballast); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -146,10 +103,9 @@ func (w *busSystem) leftovers() {
 	}
 }
 
-// runProgram is the program that a worker runs. It acts like the executor in
-// bus_process_test.go, except that its questions have no text, and that its kind "cancel" runs
-// for long. The status of a completed program does not name its run, so it notes that it exits.
-func runProgram(context.Context) error {
+// runProgram is the program that a worker runs. "stream 12" writes twelve chunks,
+// "fail 12" fails after them, "cancel 12" writes them slowly, and "ask" asks a question. The status of a completed program does not name its run, so it notes that it exits.
+func runProgram() error {
 	text, err := io.ReadAll(os.Stdin)
 	if err != nil {
 		return err

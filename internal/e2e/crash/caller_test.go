@@ -202,8 +202,6 @@ type crowd struct {
 	prefix string
 	// check is an additional check of a job's result.
 	check func(context.Context, *job) error
-	// proves reports whether the results suffice for the test to prove something.
-	proves func(tally) bool
 
 	mu     sync.Mutex // guards the fields below
 	jobs   []*job
@@ -267,44 +265,6 @@ func (c *crowd) insist(ctx context.Context, j *job) error {
 			return fmt.Errorf("check task %s of %s: %w: %w", j.id, j.name, context.Cause(ctx), err)
 		}
 	}
-}
-
-// underWay describes the open tasks.
-func (c *crowd) underWay() (all []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for j := range c.active {
-		all = append(all, j.agent+" "+j.kind+" "+j.name)
-	}
-	return all
-}
-
-// tally counts the outcomes of the jobs.
-type tally struct {
-	completed, lost, canceled, resumed, repeated, unanswered int
-	ids                                                      map[string]bool
-}
-
-// sum counts the outcomes of the jobs.
-func (c *crowd) sum() tally {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := tally{ids: map[string]bool{}}
-	for _, j := range c.jobs {
-		t.ids[j.id] = true
-		t.resumed += min(j.resumed, 1)
-		t.repeated += min(j.sent-1, 1)
-		t.unanswered += min(j.lost, 1)
-		switch {
-		case j.state == "COMPLETED":
-			t.completed++
-		case j.state == "CANCELED":
-			t.canceled++
-		case j.state == "FAILED" && j.kind != "fail":
-			t.lost++
-		}
-	}
-	return t
 }
 
 // violations returns the violations so far.

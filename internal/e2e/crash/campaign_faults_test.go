@@ -80,7 +80,13 @@ func (c *campaign) strike(ctx context.Context, s *strike) {
 	if c.kinds[i].happen(c, ctx, s) {
 		c.done[s.kind]++
 	}
-	c.wait(ctx, s.wait)
+	timer := time.NewTimer(s.wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		c.t.Fatal(context.Cause(ctx))
+	}
 }
 
 // lastingFault is a fault that has not ended.

@@ -27,13 +27,6 @@ func concealed(t *testing.T, output string) {
 	}
 }
 
-// TestKilledHubOnADatabase is TestKilledHubLosesNothing for a hub with PostgreSQL.
-func TestKilledHubOnADatabase(t *testing.T) {
-	url := withPassword(pgtest.Start(t).Database(t))
-	h, _ := loseNothing(t, number(t, "PARLEY_KILLS", 20)/2, "log: {level: info}\nstore: "+url+"\n")
-	concealed(t, h.Output())
-}
-
 // TestKilledDatabase kills the database of a hub, and both together. Meanwhile the hub refuses
 // messages as unavailable. It waits for a database that is not there at its start. No task that a
 // caller knows is lost.

@@ -8,26 +8,12 @@
 // under load. Hubs run as the real binary on SQLite; each process keeps its address and its
 // folder. The scenarios are these:
 //
-//   - A hub is killed under load (hub_test.go), with its audit log (audit_test.go), and with a
-//     webhook that hangs, resets, fails and recovers (push_test.go). The disk of its data, its
-//     audit log or its large parts is full (disk_*_test.go).
-//   - Two hubs are killed during conversations of all kinds (talk_*_test.go): an interview
-//     whose questions another agent answers, through one hub or through both; one whose
-//     questions a person answers; a purchase that a person must approve; the negotiation of a
-//     meeting. delegation_test.go has three hubs in a row, notes_test.go the notes after a
-//     restart.
-//   - A team (team_*_test.go): a planner delegates to two model agents, to an agent in another
-//     process that uses only the official SDK, and to a program of a worker at a queue. Each
-//     plan kills the hub, the other process or the worker at one moment, such as between the
-//     intent of a call and its result. The models run in the process of the test and are never
-//     killed.
+//   - A hub is killed under load with its audit log (audit_test.go), and with a webhook that
+//     hangs, resets, fails and recovers (push_test.go). The disk of its data, its audit log or
+//     its large parts is full (disk_*_test.go).
 //   - A hub and the remote hub that performs its tasks (remote_*_test.go), with a proxy in
 //     between. At each step of a task, the proxy kills one of them, or drops, delays, truncates
 //     or repeats a message.
-//   - A hub, its workers and each broker between them (bus_*_test.go): parts in this program,
-//     or "parley serve" and "parley agent run". Processes are killed, workers sleep longer than
-//     their lease, connections are cut or stalled, work and reports are published twice, late
-//     and out of order, or the disk of the hub is full for a while.
 //   - The campaign (campaign_*_test.go): at three brokers, callers of all kinds send messages to
 //     agents of the hub, programs and queues, with webhooks and questions. Hubs, workers,
 //     programs and brokers are killed, ended in order or frozen; their connections are cut or
@@ -42,22 +28,13 @@
 // creates two tasks; if a confirmed task or change is not in the audit log; if a webhook misses
 // a transition or gets one too early.
 //
-// Of conversations: if a message is lost, or is in the log twice; if a question gets two
-// answers, or an answering agent is asked twice; if an approved action is done twice, or a
-// refused one at all; if a decision is lost, or an item of the inbox exists twice; if two
-// meetings overlap; if the result, the outcome or the conversation is not remembered correctly;
-// if hubs can ask each other in a circle; if a task continues for more than a second after its
-// parent was canceled; if notes are not found after a restart or do not expire in time.
-//
-// Of delegations: if one creates two tasks, or is executed after it was completed; if the
-// answer has the result of a delegate twice or not at all; if a provider would refuse a
-// request; if two hubs disagree about the end of a task, or the remote hub was asked twice.
+// Of remote tasks: if two hubs disagree about the end of a task, or the remote hub was asked
+// twice.
 //
 // At a broker: if the log of a task has output of two runs, or not the whole output of the run
 // that completed it; if a task is not canceled although the hub confirmed it, or is canceled
 // without a request; if an agent that may be executed once was executed twice, or another one
-// more than three times; if a queue is not empty at the end; if there are dead letters of tasks
-// that have not ended, or for another reason than too many deliveries.
+// more than three times.
 //
 // In the campaign: if a task, a message, an accepted answer or a notification is lost; if a task
 // or a notification takes longer than two minutes after the last fault; if an effect, a task or
@@ -69,13 +46,12 @@
 // A killed process does not lose data that the kernel has accepted; power loss is not
 // simulated. A task may fail where the design allows it: its agent is not idempotent and was
 // killed during the execution; it was killed three times; the remote hub was unreachable in
-// three attempts; the remote process keeps its tasks in memory alone; its worker was lost. The
-// logs of the tests state the number of such tasks.
+// three attempts; its worker was lost. The logs of the tests state the number of such tasks.
 //
-// The broker holds messages that the commands received at the end, and did not acknowledge, for
-// half a minute. The tests check only the task ids of these. A worker that wakes after its
-// lease receives a request to stop; only internal/agents/queue tests that its reports would not count
-// otherwise.
+// Kills between two changes of a conversation, an approval or a delegation are enumerated where
+// the change is made, with a store that fails at each of them: TestKilledAnywhere in
+// internal/agents/model, TestInterruptedAnywhere in internal/agents/approval, TestKills and
+// TestAskSurvivesKills in package question, TestKilledBetweenSteps in internal/recorder.
 //
 // # Concurrency
 //
@@ -84,10 +60,8 @@
 // # Testing
 //
 // These variables make runs longer; the defaults suit every run of the tests. PARLEY_KILLS is
-// the number of kills of a hub, PARLEY_TALK_KILLS of the hubs of conversations,
-// PARLEY_TEAM_KILLS of the processes of the team. PARLEY_FAULTS is the number of remote tasks,
-// PARLEY_BUS_FAULTS the number of faults of each broker. PARLEY_BUS_SEED repeats the order of
-// these. PARLEY_CAMPAIGN_FAULTS is the number of faults at each broker of the campaign, and
-// PARLEY_CAMPAIGN_SEED repeats their plan. If a test fails, the output of processes is written
-// to the folder named by PARLEY_BUS_LOGS.
+// the number of kills of a hub, PARLEY_FAULTS the number of remote tasks,
+// PARLEY_CAMPAIGN_FAULTS the number of faults at each broker of the campaign, whose plan
+// PARLEY_CAMPAIGN_SEED repeats. If a test fails, the output of processes is written to the
+// folder named by PARLEY_BUS_LOGS.
 package crash

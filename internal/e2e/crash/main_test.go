@@ -1,12 +1,9 @@
 package crash
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,30 +11,14 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-// roleVar makes this program run as one of the processes of a scenario.
-const roleVar = "CRASH_ROLE"
-
 func TestMain(m *testing.M) {
-	run := map[string]func(context.Context) error{
-		hubRole: drained(runHub), workerRole: drained(runWorker), programRole: drained(runProgram),
-		remoteRole: serveRemote, packerRole: pack,
-	}[os.Getenv(roleVar)]
-	if run == nil {
+	if os.Getenv(roleVar) != programRole {
 		goleak.VerifyTestMain(hubtest.M{M: m})
 		return
 	}
-	if err := run(context.Background()); err != nil {
+	if err := runProgram(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
-	}
-}
-
-// drained runs a role until the process gets a signal to end.
-func drained(run func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		defer stop()
-		return run(ctx)
 	}
 }
 

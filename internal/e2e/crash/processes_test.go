@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
+
+// patience is the time limit of a scenario, including all restarts of its hubs.
+const patience = 4 * time.Minute
 
 // victim is a process that is killed and started again.
 type victim struct {
@@ -78,20 +80,6 @@ func (p *processes) hit(later time.Duration, failed func(...any), victims ...vic
 	<-dead
 }
 
-// killed returns the number of kills of a victim.
-func (p *processes) killed(name string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.kills[name]
-}
-
-// back returns a channel that is closed after the next start of a victim.
-func (p *processes) back() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.up
-}
-
 // pause waits until a victim was started again, or for a moment.
 func pause(ctx context.Context, back <-chan struct{}) error {
 	timer := time.NewTimer(10*time.Millisecond + rand.N(20*time.Millisecond))
@@ -114,28 +102,3 @@ type hub struct {
 }
 
 func (h *hub) victim() victim { return victim{h.name, h.Kill, h.Start} }
-
-// call makes a call, and repeats it until the hub answers. The URL of the request is a path;
-// key, if not empty, is the caller's.
-func (h *hub) call(ctx context.Context, key string, r hubtest.Request, into any) error {
-	r.URL = h.URL() + r.URL
-	r.Header = append(slices.Clone(r.Header), bearer(key)...)
-	for {
-		back := h.p.back()
-		err := hubtest.Call(ctx, r, into)
-		if err == nil || hubtest.Status(err) != 0 && hubtest.Status(err) != 503 {
-			return err
-		}
-		if pause(ctx, back) != nil {
-			return fmt.Errorf("%s: %w: %w", r.URL, context.Cause(ctx), err)
-		}
-	}
-}
-
-// bearer returns the header for a caller's key, or nil if the key is empty.
-func bearer(key string) []string {
-	if key == "" {
-		return nil
-	}
-	return []string{"Authorization", "Bearer " + key}
-}

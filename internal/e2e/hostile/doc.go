@@ -16,7 +16,7 @@
 //
 // Foreign ids on every method are tested in internal/e2e/isolation, and addresses of webhooks
 // in push (TestHostileTargets). Here they are only sampled. The behaviour of callers over time,
-// and requests beyond the size limits of this hub, are tested in internal/e2e/defects. Time is
+// and requests beyond the size limits of this hub, are tested in internal/e2e/stalled. Time is
 // bounded, not measured.
 //
 // # Concurrency

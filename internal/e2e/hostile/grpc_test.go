@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 // bytesCodec sends and receives bytes unchanged.
@@ -158,6 +159,9 @@ var grpcRows = []row{
 	{name: "an unknown role", send: over(sendV1, plain(textMessage("x", func(m *pb.Message) { m.Role = 99 }))), want: "InvalidArgument INVALID_PARAMS message.role"},
 	{name: "a role below zero", send: over(sendV1, plain(textMessage("x", func(m *pb.Message) { m.Role = -1 }))), want: "InvalidArgument INVALID_PARAMS message.role"},
 	{name: "a part of nothing", send: over(sendV1, plain(textMessage("x", func(m *pb.Message) { m.Parts = []*pb.Part{{}} }))), want: "InvalidArgument INVALID_PARAMS message.parts[0]"},
+	{name: "a long skill", send: over(sendV1, plain(textMessage("x", func(m *pb.Message) {
+		m.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{"skill": structpb.NewStringValue(strings.Repeat("\x01", 10_000))}}
+	}))), want: "InvalidArgument INVALID_PARAMS metadata.skill"},
 	{name: "an unknown state", send: over(list, plain(encoded(&pb.ListTasksRequest{Status: 99}))), want: "InvalidArgument INVALID_PARAMS status"},
 	{name: "nested 200 deep", send: over(sendV1, plain(nestedMetadata(200))), want: "InvalidArgument PARSE_ERROR"},
 	{name: "nested 2,000 deep", send: over(sendV1, plain(nestedMetadata(2000))), want: "InvalidArgument PARSE_ERROR"},

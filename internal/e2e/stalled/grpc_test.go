@@ -1,32 +1,15 @@
-package defects
+package stalled
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/parley-a2a/parley/grpcbind"
 )
-
-// The skill here is longer than the largest message for the hub of package hostile.
-func TestHostileGRPC(t *testing.T) {
-	onEachStore(t, func(t *testing.T, h *hub) {
-		h.fixtures().leavesNoTrace(t, func() {
-			ctx, cancel := h.as("ann")
-			defer cancel()
-			r := pbSay("hi")
-			r.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{"skill": structpb.NewStringValue(strings.Repeat("\x01", 64<<10))}}
-			_, err := h.grpc.SendMessage(ctx, r)
-			wantFault(t, fault{0, int(codes.InvalidArgument), "INVALID_PARAMS", "metadata.skill"}, grpcFault(t, err))
-		})
-		h.alive("ann")
-	})
-}
 
 // A gRPC reader that does not read is disconnected like one over HTTP, and resumes.
 func TestStalledGRPCReader(t *testing.T) {

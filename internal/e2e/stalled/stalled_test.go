@@ -1,11 +1,9 @@
-package defects
+package stalled
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -50,27 +48,6 @@ func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures the 
 	if state := w.state(stalled.LocalAddr()); state != http.StateActive {
 		t.Errorf("the connection of the stalled reader is %v, want an unfinished answer", state)
 	}
-}
-
-// A stalled reader is disconnected when its time is over, and gets the rest when it reconnects.
-func TestStalledReaderResumes(t *testing.T) {
-	t.Parallel()
-	var w watchdog
-	h := start(t, options{
-		store: newStore(t, "sqlite"), connState: w.connState, limits: &httpfront.Limits{WriteTime: 500 * time.Millisecond},
-	})
-	stalled, err := h.tryStall("ann", &w)
-	for late := time.Now().Add(patience); err != nil; stalled, err = h.tryStall("ann", &w) {
-		if time.Now().After(late) { // a busy machine may use up the time of the first write
-			t.Fatal(err)
-		}
-	}
-	select {
-	case <-stalled.cut:
-	case <-time.After(patience):
-		t.Fatal("the stalled reader was not cut off")
-	}
-	h.patient().resumes(t, stalled)
 }
 
 // stall opens a stream of a flood, reads its first event, and then stops reading.
@@ -144,41 +121,6 @@ func checkChunk(t *testing.T, ev event) {
 	}
 	if !strings.Contains(ev.data, want) {
 		t.Fatalf("event %d is %.200s, want %s", ev.id, ev.data, want)
-	}
-}
-
-// resumes reads a part of the data that the kernel still has for the stalled reader, reconnects
-// for the rest, and checks that both are complete together. The kernel delivers the data
-// slowly, because the window is small, and may have no more than the first event.
-func (h *hub) resumes(t *testing.T, stalled *stalledReader) {
-	t.Helper()
-	resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(stalled.seen), stalled)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stalled.Close()
-	r := h.read(resp.Body)
-	var last int64
-	for range 3 {
-		ev, err, ok := r.next()
-		if err != nil || !ok {
-			break
-		}
-		gapless(t, last, []event{ev})
-		checkChunk(t, ev)
-		last = ev.id
-	}
-	if last == 0 {
-		t.Fatal("the stalled reader has not received its first event whole")
-	}
-	from := []string{fmt.Sprintf("Last-Event-ID: %d", last)}
-	rest := h.read(h.stream(t.Context(), call{"ann", "POST", "/tasks/" + stalled.id + ":subscribe", "", from}).Body).rest()
-	gapless(t, last, rest)
-	if n := last + int64(len(rest)); n != floodChunks+2 {
-		t.Errorf("after the rest the reader is at event %d, want %d", n, floodChunks+2)
-	}
-	for _, ev := range rest {
-		checkChunk(t, ev)
 	}
 }
 
@@ -260,26 +202,4 @@ func (s *sending) stop(t *testing.T) {
 	t.Helper()
 	s.over()
 	s.wg.Wait()
-}
-
-// A caller that does not read the answer of an ordinary call is disconnected, too.
-func TestStalledAnswer(t *testing.T) {
-	t.Parallel()
-	var w watchdog
-	const writeTime = 500 * time.Millisecond
-	h := start(t, options{connState: w.connState, limits: &httpfront.Limits{WriteTime: writeTime}})
-	id := h.to("ann", "flood", sendParams("400")).ID
-	c := h.dial(4096)
-	cut := w.watch(c.LocalAddr())
-	began := time.Now()
-	c.post("ann", "/a2a", envelope("GetTask", `{"id":"`+id+`"}`))
-	select {
-	case at := <-cut:
-		if took := at.Sub(began); took < writeTime {
-			t.Errorf("the connection was closed after %v, want the write deadline", took)
-		}
-	case <-time.After(patience):
-		t.Fatal("the connection was not cut off")
-	}
-	h.alive("ann")
 }

@@ -1,9 +1,8 @@
-package defects
+package stalled
 
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,32 +52,6 @@ func events(r io.Reader) iter.Seq2[event, error] {
 			}
 		}
 	}
-}
-
-// frame contains the members of a frame of HTTP+JSON or JSON-RPC that the tests read.
-type frame struct {
-	Result       *frame
-	Error        json.RawMessage
-	Task         *wireTask
-	StatusUpdate *struct {
-		TaskID string
-		Status struct{ State string }
-	}
-	ArtifactUpdate *struct {
-		Artifact struct{ Parts []struct{ Text string } }
-	}
-}
-
-func (ev event) frame(t testing.TB) frame {
-	t.Helper()
-	var f frame
-	if err := json.Unmarshal([]byte(ev.data), &f); err != nil {
-		t.Fatalf("frame %.200s: %v", ev.data, err)
-	}
-	if f.Result != nil {
-		return *f.Result
-	}
-	return f
 }
 
 // stream opens a stream of HTTP+JSON. The caller closes the body.

@@ -1,7 +1,6 @@
-package defects
+package stalled
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -335,15 +334,6 @@ type wireTask struct {
 	History []json.RawMessage
 }
 
-// statusText returns the text of the status message.
-func (w wireTask) statusText() string {
-	var b strings.Builder
-	for _, p := range w.Status.Message.Parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
-
 // readTask reads a task, bare or in the answer of a send.
 func (h *hub) readTask(body string) wireTask {
 	h.t.Helper()
@@ -358,40 +348,6 @@ func (h *hub) readTask(body string) wireTask {
 		return *in.Task
 	}
 	return in.wireTask
-}
-
-// get returns a task.
-func (h *hub) get(user, id string) wireTask {
-	h.t.Helper()
-	a := h.rest(user, http.MethodGet, "/tasks/"+id, "")
-	if a.code != http.StatusOK {
-		h.t.Fatalf("get %s: %d %s", id, a.code, a.body)
-	}
-	return h.readTask(a.body)
-}
-
-// wirePage contains the members of a page of tasks that the tests read.
-type wirePage struct {
-	Tasks         []wireTask
-	NextPageToken string
-	TotalSize     *int
-}
-
-// list returns a page of a user's tasks.
-func (h *hub) list(user, query string) wirePage {
-	h.t.Helper()
-	a := h.rest(user, http.MethodGet, "/tasks?"+query, "")
-	var page wirePage
-	if err := json.Unmarshal([]byte(a.body), &page); err != nil || page.TotalSize == nil {
-		h.t.Fatalf("list: %d %s", a.code, a.body)
-	}
-	return page
-}
-
-// total returns the number of a user's tasks.
-func (h *hub) total(user string) int {
-	h.t.Helper()
-	return *h.list(user, "pageSize=1").TotalSize
 }
 
 // alive fails the test unless the hub answers on every binding.
@@ -477,19 +433,4 @@ func (c *raw) begin(user, path, body string) {
 	if _, err := c.Read(make([]byte, 1)); err != nil {
 		c.t.Fatalf("read the beginning of the answer: %v", err)
 	}
-}
-
-// answer reads an answer to its end.
-func (c *raw) answer() answer {
-	c.t.Helper()
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		c.t.Fatalf("read answer: %v", err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatalf("read answer: %v", err)
-	}
-	return answer{resp.StatusCode, resp.Header, string(b)}
 }

@@ -1,4 +1,4 @@
-package defects
+package stalled
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package defects
+package stalled
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 // caller gets an answer for a minute. Here large requests share one budget, and their callers get
 // an answer or the time after which to retry, while small requests are answered beside them. The
 // test measures the heap and runs alone.
-func TestDefectLargeBodiesTakeAllMemory(t *testing.T) {
+func TestLargeBodiesAreBounded(t *testing.T) {
 	const (
 		size    = 6 << 20
 		callers = 40

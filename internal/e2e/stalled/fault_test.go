@@ -1,4 +1,4 @@
-package defects
+package stalled
 
 import (
 	"encoding/json"
@@ -116,6 +116,4 @@ func wantFault(t testing.TB, want, got fault) {
 // The errors that many tests expect.
 var (
 	restNotFound = fault{404, 404, "TASK_NOT_FOUND", ""}
-	rpcNotFound  = fault{200, -32001, "TASK_NOT_FOUND", ""}
-	grpcNotFound = fault{0, int(codes.NotFound), "TASK_NOT_FOUND", ""}
 )

@@ -1,4 +1,4 @@
-package defects
+package stalled
 
 import (
 	"bytes"
@@ -78,20 +78,6 @@ func newStore(t *testing.T, kind string) *spy {
 		}
 	})
 	return &spy{Store: db.Tasks()}
-}
-
-var storeKinds = []string{"memory", "sqlite"}
-
-// onEachStore runs f with a hub on each kind of store.
-func onEachStore(t *testing.T, f func(t *testing.T, h *hub)) {
-	t.Helper()
-	t.Parallel()
-	for _, kind := range storeKinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			f(t, start(t, options{store: newStore(t, kind)}))
-		})
-	}
 }
 
 // logbook keeps log records; it is safe for concurrent use.
