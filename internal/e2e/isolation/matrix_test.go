@@ -13,19 +13,27 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
+
+// patience is the time limit for operations that should return immediately.
+const patience = time.Minute
 
 // people are the callers of the matrix: ann and amy belong to one organisation, bob to another
 // one, and cat to none.
@@ -364,6 +372,9 @@ func (m *matrix) share(s *scheme) {
 // anns matches the data of ann in an answer.
 var anns = regexp.MustCompile(annsWord + `|"(id|name)": ?"[^"]*hook-of-ann"|"context(_i|I)d":"context-of-ann"`)
 
+// uuids matches the ids of tasks and contexts.
+var uuids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
 var madeAnew = regexp.MustCompile(`run-[a-z2-7]{32}|chatcmpl-[A-Za-z0-9_-]+|[A-Z2-7]{26}|"(created|timestamp)":\d+|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
 
 // sessions matches the names of MCP sessions and streams.
@@ -411,11 +422,34 @@ func requests() []attempt {
 			}
 		}
 	}
-	for _, a := range otherSurfaces() {
+	for _, a := range append(parameters(), otherSurfaces()...) {
 		a.profile = "v1.0"
 		all = append(all, a)
 	}
 	return all
+}
+
+// parameters are requests of v1.0 with parameters that package dialecttest does not have.
+func parameters() []attempt {
+	at := func(name, text string, header ...string) attempt {
+		return attempt{name: "v1.0: " + name, text: text, header: header}
+	}
+	return []attempt{
+		reading(empty(at("a context in full", "GET /v1/a2a/tasks?contextId=$CTX&includeArtifacts=true&historyLength=100"))),
+		reading(empty(at("a context and a state", "GET /v1/a2a/tasks?contextId=$CTX&status=TASK_STATE_INPUT_REQUIRED"))),
+		reading(empty(at("a context since", "GET /v1/a2a/tasks?contextId=$CTX&statusTimestampAfter=2020-01-01T00:00:00Z"))),
+		reading(at("without history", "GET /v1/a2a/tasks/$ID?historyLength=0")),
+		reading(at("with its tree", "GET /v1/a2a/tasks/$ID", "A2A-Extensions", card.TaskTree)),
+		reading(at("from version 1", "POST /v1/a2a/tasks/$ID:subscribe", "Last-Event-ID", "1")),
+		at("from the future", "POST /v1/a2a/tasks/$ID:subscribe", "Last-Event-ID", "99"),
+		at("from nonsense", "POST /v1/a2a/tasks/$ID:subscribe", "Last-Event-ID", "x"),
+		reading(at("webhooks by one", "GET /v1/a2a/tasks/$ID/pushNotificationConfigs?pageSize=1")),
+		at("a webhook without an id", "POST /v1/a2a/tasks/$ID/pushNotificationConfigs\n"+`{"url":"https://a.example/x"}`),
+		at("a message with a webhook of it", "POST /v1/a2a/message:send\n"+`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"taskPushNotificationConfig":{"taskId":"$ID","id":"$CONFIG","url":"https://a.example/x"}}}`),
+		anew(at("a message in its context", "POST /v1/a2a/message:send\n"+`{"message":{"messageId":"m","role":"ROLE_USER","contextId":"$CTX","parts":[{"text":"x"}]}}`)),
+		anew(at("a message that refers to it", "POST /v1/a2a/message:send\n"+`{"message":{"messageId":"m","role":"ROLE_USER","referenceTaskIds":["$ID"],"parts":[{"text":"x"}]}}`)),
+		anew(at("its id is claimed", "POST /v1/a2a/message:send\n"+`{"message":{"messageId":"m","role":"ROLE_USER","taskId":"$ID","contextId":"$CTX","parts":[{"text":"x"}]}}`, "A2A-Extensions", card.ClientTaskIDs)),
+	}
 }
 
 func profileOf(to *dialecttest.Tongue) string {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,6 +241,15 @@ func (h *sender) send(ctx context.Context, method, path, body string) string {
 	defer resp.Body.Close()
 	resp.Header.Del("Date")
 	return resp.Status + "\n" + strings.Join(metaLines(resp.Header), "\n") + "\n" + readAll(h.t, resp.Body, path+body)
+}
+
+// metaLines returns headers in sorted order.
+func metaLines(header http.Header) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		lines = append(lines, name+": "+strings.Join(header[name], ", "))
+	}
+	return lines
 }
 
 // enough reports whether the expected part of a continuing stream has arrived: data and then
