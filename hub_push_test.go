@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/push"
 )
@@ -38,39 +36,6 @@ func TestHubTellsWebhooks(t *testing.T) {
 			t.Fatalf("the webhook was not told %q", want)
 		}
 	}
-}
-
-// TestHubNotifiesOfEachTurn checks that a webhook that has received all changes of a task receives
-// later ones.
-func TestHubNotifiesOfEachTurn(t *testing.T) {
-	t.Parallel()
-	states := make(chan a2a.TaskState, 100)
-	srv := httptest.NewServer(&push.Receiver{Handle: func(_ context.Context, n *push.Notification) error {
-		states <- n.State
-		return nil
-	}})
-	defer srv.Close()
-	await := func(want a2a.TaskState) {
-		t.Helper()
-		for late := time.After(time.Minute); ; {
-			select {
-			case got := <-states:
-				if got == want {
-					return
-				}
-			case <-late:
-				t.Fatalf("the webhook did not receive %s", want)
-			}
-		}
-	}
-	s := serve(t, withBuiltin(&parley.Hub{Push: push.Options{Allow: []string{"loopback"}}}))
-	task := s.send("/v1/a2a/interview/message:send", "", "hello", fmt.Sprintf(
-		`},"configuration":{"taskPushNotificationConfig":{"url":%q}`, srv.URL))
-	for task.Status.State == a2a.TaskStateInputRequired {
-		await(a2a.TaskStateInputRequired)
-		task = s.send("/v1/a2a/interview/message:send", "", "answer", fmt.Sprintf(`,"taskId":%q,"contextId":%q`, task.ID, task.ContextID))
-	}
-	await(a2a.TaskStateCompleted)
 }
 
 func TestHubWithoutWebhooks(t *testing.T) {

@@ -57,20 +57,3 @@ func TestBadIdempotencyKeys(t *testing.T) {
 		}
 	}
 }
-
-func TestIdempotencyKeyIgnored(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, words, nil)
-	ctx := with(t.Context(), "idempotency-key", "k")
-	one, err := h.client.SendMessage(ctx, textRequest("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := h.client.SendMessage(ctx, textRequest("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if one.GetTask().GetId() == two.GetTask().GetId() {
-		t.Error("the key counts")
-	}
-}

@@ -10,8 +10,6 @@ import (
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2aclient"
-	a2agrpc0 "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
@@ -542,60 +540,6 @@ func TestLegacyExtendedCard(t *testing.T) {
 		if _, err := h.legacy().GetAgentCard(t.Context(), &pb0.GetAgentCardRequest{}); failureOf(t, err).Code != codes.Unauthenticated {
 			t.Errorf("without the token GetAgentCard = %v", err)
 		}
-	}
-}
-
-// TestLegacySDKClient makes calls with the SDK's own transport of v0.3.
-func TestLegacySDKClient(t *testing.T) {
-	t.Parallel()
-	h := start(t, pushing(grpcbind.Config{}), mirror, agents{"ask": ask})
-	dial := a2aclient.TransportFactoryFn(func(context.Context, *a2a.AgentCard, *a2a.AgentInterface) (a2aclient.Transport, error) {
-		return a2agrpc0.NewGRPCTransportFromClient(h.legacy()), nil
-	})
-	c, err := a2aclient.NewFromEndpoints(t.Context(),
-		[]*a2a.AgentInterface{{URL: "hub", ProtocolBinding: a2a.TransportProtocolGRPC, ProtocolVersion: "0.3"}},
-		a2aclient.WithCompatTransport("0.3", a2a.TransportProtocolGRPC, dial))
-	if err != nil {
-		t.Fatal(err)
-	}
-	image := a2a.NewRawPart([]byte{0x89, 'P', 'N', 'G', 0, 0xff})
-	image.MediaType = "image/png"
-	got, err := c.SendMessage(t.Context(), user(image))
-	if err != nil {
-		t.Fatal(err)
-	}
-	task, ok := got.(*a2a.Task)
-	if !ok || task.Status.State != a2a.TaskStateCompleted || string(task.Artifacts[0].Parts[0].Raw()) != string(image.Raw()) {
-		t.Fatalf("SendMessage = %v, want a completed task with the image", got)
-	}
-	again, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID})
-	if diff := cmp.Diff(task, again); err != nil || diff != "" {
-		t.Errorf("GetTask: %v, mismatch with the answer of SendMessage (-want +got):\n%s", err, diff)
-	}
-	var last a2a.TaskState
-	for ev, err := range c.SendStreamingMessage(t.Context(), user(a2a.NewTextPart("hi"))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ev, ok := ev.(*a2a.TaskStatusUpdateEvent); ok {
-			last = ev.Status.State
-		}
-	}
-	if last != a2a.TaskStateCompleted {
-		t.Errorf("the stream ends with %q", last)
-	}
-	made, err := c.CreateTaskPushConfig(t.Context(), &a2a.PushConfig{TaskID: task.ID, ID: "c", URL: hookURL})
-	if err != nil || made.URL != hookURL {
-		t.Errorf("CreateTaskPushConfig = %v, %v", made, err)
-	}
-	if err := c.DeleteTaskPushConfig(t.Context(), &a2a.DeleteTaskPushConfigRequest{TaskID: task.ID, ID: "c"}); err != nil {
-		t.Errorf("DeleteTaskPushConfig: %v", err)
-	}
-	if _, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "none"}); !errors.Is(err, a2a.ErrTaskNotFound) {
-		t.Errorf("GetTask of none: %v, want %v", err, a2a.ErrTaskNotFound)
-	}
-	if _, err := c.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID}); !errors.Is(err, a2a.ErrTaskNotCancelable) {
-		t.Errorf("CancelTask: %v, want %v", err, a2a.ErrTaskNotCancelable)
 	}
 }
 

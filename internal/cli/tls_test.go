@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -144,106 +143,6 @@ func parsedURL(t *testing.T, text string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
-}
-
-// tasksOf counts the tasks of the caller with a key.
-func (h *tlsHub) tasksOf(key string) int {
-	h.t.Helper()
-	_, body, err := h.rpc(h.web(h.config(nil), true), listV1, "X-Api-Key: "+key)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	result, _ := object(h.t, body)["result"].(map[string]any)
-	n, _ := result["totalSize"].(float64)
-	return int(n)
-}
-
-// TestMutualTLS calls over each binding with only a certificate. The created tasks belong to
-// the principal of the rule, who can also read them with a key.
-func TestMutualTLS(t *testing.T) {
-	t.Parallel()
-	h := startTLS(t, "", rulesOfTest)
-	mine := h.config(h.acme.Issue(t, x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID)}}))
-	for name, option := range map[string]a2aclient.FactoryOption{
-		"JSONRPC":   a2aclient.WithJSONRPCTransport(h.web(mine, true)),
-		"HTTP+JSON": a2aclient.WithRESTTransport(h.web(mine, true)),
-		"GRPC":      a2agrpc.WithGRPCTransport(grpc.WithTransportCredentials(credentials.NewTLS(mine))),
-	} {
-		at := map[string]string{"JSONRPC": h.URL() + "/a2a", "HTTP+JSON": h.URL() + "/v1/a2a", "GRPC": h.About().GRPC}[name]
-		c, err := a2aclient.NewFromEndpoints(t.Context(), []*a2a.AgentInterface{a2a.NewAgentInterface(at, a2a.TransportProtocol(name))},
-			a2aclient.WithDefaultsDisabled(), option)
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := h.tasksOf("key-of-the-buyer-0123")
-		got, err := c.SendMessage(t.Context(), &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hello"))})
-		if task, ok := got.(*a2a.Task); err != nil || !ok || task.Status.State != a2a.TaskStateCompleted {
-			t.Errorf("%s: SendMessage = %v, %v", name, got, err)
-		}
-		events := 0
-		for _, err := range c.SendStreamingMessage(t.Context(), &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("one two"))}) {
-			if err != nil {
-				t.Errorf("%s: stream: %v", name, err)
-			}
-			events++
-		}
-		if events < 3 {
-			t.Errorf("%s: a stream of %d events", name, events)
-		}
-		if n := h.tasksOf("key-of-the-buyer-0123"); n != before+2 {
-			t.Errorf("%s: the owner has %d tasks more, want 2", name, n-before)
-		}
-		if err := c.Destroy(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if n := h.tasksOf("key-of-another-0123456"); n != 0 {
-		t.Errorf("another caller sees %d of them", n)
-	}
-}
-
-// TestMutualTLSDialects checks v0.3 and its streams over both versions of HTTP.
-func TestMutualTLSDialects(t *testing.T) {
-	t.Parallel()
-	h := startTLS(t, ", clients: optional", rulesOfTest)
-	mine := h.config(h.acme.Issue(t, x509.Certificate{URIs: []*url.URL{parsedURL(t, buyerID)}}))
-	for i, http2 := range []bool{false, true} {
-		web := h.web(mine, http2)
-		if status, body, err := h.rpc(web, fmt.Sprintf(sendV03, "send", fmt.Sprint("a", i)), "A2A-Version: "); err != nil || status != 200 || !strings.Contains(body, `"kind":"task"`) {
-			t.Errorf("v0.3: %d %s %v", status, body, err)
-		}
-		req, err := http.NewRequestWithContext(t.Context(), "POST", h.URL()+"/a2a", strings.NewReader(fmt.Sprintf(sendV03, "stream", fmt.Sprint("b", i))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := web.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		final := false
-		for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-			final = final || strings.Contains(lines.Text(), `"final":true`)
-		}
-		resp.Body.Close()
-		if want := i + 1; resp.ProtoMajor != want || !final || resp.TLS.Version < tls.VersionTLS12 {
-			t.Errorf("the stream came over HTTP/%d, TLS %x, complete %v", resp.ProtoMajor, resp.TLS.Version, final)
-		}
-	}
-	if n := h.tasksOf("key-of-the-buyer-0123"); n != 4 {
-		t.Errorf("the owner has %d tasks, want 4", n)
-	}
-	// The administrators' interface accepts certificates, too.
-	admin := h.web(h.config(h.acme.Issue(t, x509.Certificate{DNSNames: []string{"worker.acme.example"}})), true)
-	for who, want := range map[*http.Client]int{admin: 200, h.web(mine, true): 403, h.web(h.config(nil), true): 401} {
-		resp, err := who.Get(h.URL() + "/api/v1/keys")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp.Body.Close(); resp.StatusCode != want {
-			t.Errorf("/api/v1/keys: %d, want %d", resp.StatusCode, want)
-		}
-	}
 }
 
 // TestMutualTLSRefuses lists callers that are refused by the handshake, or by the hub with the

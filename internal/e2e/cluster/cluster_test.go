@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -218,153 +216,6 @@ func TestSameID(t *testing.T) {
 		if err := second.Start(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("hub_id %s: %v, want %s", id, err, want)
 		}
-	}
-}
-
-// receiver records the notifications of a webhook.
-type receiver struct {
-	*httptest.Server
-
-	mu   sync.Mutex // guards got
-	got  []string
-	more chan bool
-}
-
-func newReceiver(t *testing.T) *receiver {
-	r := &receiver{more: make(chan bool, 1000)}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		b, err := io.ReadAll(req.Body)
-		if err != nil {
-			return
-		}
-		r.mu.Lock()
-		r.got = append(r.got, string(b))
-		r.mu.Unlock()
-		r.more <- true
-	}))
-	t.Cleanup(r.Close)
-	return r
-}
-
-// until waits for a notification that contains the text, and returns all so far.
-func (r *receiver) until(t *testing.T, text string) []string {
-	t.Helper()
-	for {
-		r.mu.Lock()
-		got := slices.Clone(r.got)
-		r.mu.Unlock()
-		if slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, text) }) {
-			return got
-		}
-		select {
-		case <-r.more:
-		case <-t.Context().Done():
-			t.Fatalf("no notification with %s", text)
-		}
-	}
-}
-
-// progress are the texts of the agent slow, which works for three seconds.
-var progress = []string{"0 s of 3 s", "1 s of 3 s", "2 s of 3 s", "3 s of 3 s", "COMPLETED"}
-
-// inOrder fails the test unless the webhook got each text for the first time after those before.
-func inOrder(t *testing.T, got []string) {
-	t.Helper()
-	last := -1
-	for _, text := range progress {
-		at := slices.IndexFunc(got, func(s string) bool { return strings.Contains(s, text) })
-		if at < 0 || at < last {
-			t.Errorf("notification with %q is at %d of %d, after %d:\n%s", text, at, len(got), last, strings.Join(got, "\n"))
-		}
-		last = at
-	}
-}
-
-// The tasks of a killed hub are continued by the others, readers there miss nothing, and its
-// webhooks are notified in order.
-func TestKilledHolder(t *testing.T) {
-	t.Parallel()
-	_, hubs := begin(t, "a", "b", "c")
-	a, b, c := hubs[0], hubs[1], hubs[2]
-	hook := newReceiver(t)
-	repeated := a.send("slow", message{text: "3", hook: hook.URL})
-	asked := a.send("interview", message{text: "begin", waits: true})
-	hook.until(t, progress[0])
-	var wg sync.WaitGroup
-	for _, m := range []*member{b, c} {
-		wg.Go(func() { completed(t, m.follow(repeated.ID)) })
-	}
-	killed := time.Now()
-	took := killedAndAnswered(a, b, asked)
-	wg.Wait()
-	t.Logf("the task of the killed hub has ended after %v", time.Since(killed))
-	inOrder(t, hook.until(t, progress[4]))
-	a.Restart()
-	if got := a.get(repeated.ID); got.Status.State != "TASK_STATE_COMPLETED" {
-		t.Errorf("the killed hub shows %s", got.Status.State)
-	}
-	// A busy machine may take as long as the lease, but not each time.
-	for attempts := 1; took > 4*time.Second && attempts < 5; attempts++ {
-		took = killedAndAnswered(a, b, a.send("interview", message{text: "begin", waits: true}))
-		a.Restart()
-	}
-	if took > 4*time.Second {
-		t.Errorf("answers at another hub took %v, and no less before", took)
-	}
-}
-
-// killedAndAnswered kills a hub whose task has asked, and answers at another one until the task
-// has ended. It returns the time that this took: the caller need not wait for the lease.
-func killedAndAnswered(a, b *member, asked *shownTask) time.Duration {
-	a.t.Helper()
-	a.Kill()
-	killed := time.Now()
-	for answered := asked; answered.Status.State == "TASK_STATE_INPUT_REQUIRED"; {
-		answered = b.send("interview", message{text: "yes", task: asked.ID, waits: true})
-	}
-	return time.Since(killed)
-}
-
-// A hub that stands still for longer than its lease has lost its tasks when it continues: it
-// stores nothing for them, and joins again.
-func TestFrozenHolder(t *testing.T) {
-	t.Parallel()
-	url, hubs := begin(t, "a", "b")
-	a, b := hubs[0], hubs[1]
-	for short := false; !short; { // the lease of a hub that was alone is longer
-		out, err := b.Parley(t.Context(), "hubs", "list", "--json", "--store", url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var first struct{ LeaseSeconds float64 }
-		if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
-		short = first.LeaseSeconds <= 5
-	}
-	got := a.send("slow", message{text: "3"})
-	pid := a.Process().PID()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
-	if err := b.Process().Await(t.Context(), "hubs were lost"); err != nil {
-		t.Fatal(err)
-	}
-	events := b.follow(got.ID)
-	completed(t, events)
-	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Process().Await(t.Context(), "this hub has joined again"); err != nil {
-		t.Fatal(err)
-	}
-	again := a.follow(got.ID)
-	if !slices.Equal(again, events) {
-		t.Errorf("the hub that came back shows %d events, the other one %d", len(again), len(events))
-	}
-	if got := a.send("echo", message{text: "still here", waits: true}); got.Status.State != "TASK_STATE_COMPLETED" {
-		t.Errorf("a task of the hub that came back is %s", got.Status.State)
 	}
 }
 

@@ -12,10 +12,6 @@
 // back, in the stream or in the task; if an event of an unknown kind does not arrive in its
 // place; and if a member is kept that the table declares as lost, so that the table is exact.
 //
-// # Non-guarantees
-//
-// Package fidelity proves which members messages, parts and artifacts keep over a restart.
-//
 // # Testing
 //
 // The package is tests only. PARLEY_LOSSLESS sets the smallest number of messages; the default

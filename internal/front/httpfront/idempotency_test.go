@@ -63,18 +63,6 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotentStream checks that a repeated stream has the frames and the ids of the first
-// one.
-func TestIdempotentStream(t *testing.T) {
-	t.Parallel()
-	h := keyedHub(t)
-	call := keyedCalls(h)["rest stream"]
-	first, again := call("one two", "Idempotency-Key: k"), call("one two", "Idempotency-Key: k")
-	if first.body != again.body || !strings.HasPrefix(first.body, "id: 1\n") {
-		t.Errorf("streams differ:\n%s\nand\n%s", first.body, again.body)
-	}
-}
-
 // TestIdempotencyKeyReused checks that another request under the key is a conflict.
 func TestIdempotencyKeyReused(t *testing.T) {
 	t.Parallel()
@@ -112,16 +100,6 @@ func TestBadIdempotencyKeys(t *testing.T) {
 		if resp.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: status %d, want 400", name, resp.StatusCode)
 		}
-	}
-}
-
-// TestIdempotencyKeyIgnored checks that keys are ignored where they are not enabled.
-func TestIdempotencyKeyIgnored(t *testing.T) {
-	t.Parallel()
-	h := startHub(t, httpfront.Config{}, everyone()...)
-	call := keyedCalls(h)["rest send"]
-	if one, two := taskID(t, call("hello", "Idempotency-Key: k")), taskID(t, call("hello", "Idempotency-Key: k")); one == two {
-		t.Error("the key counts")
 	}
 }
 

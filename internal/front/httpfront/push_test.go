@@ -1,8 +1,6 @@
 package httpfront_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -46,59 +44,6 @@ func TestDeletedPushConfig(t *testing.T) {
 		if got.code != tt.code || got.body != tt.body || got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %q, want %d %q", tt.name, got.code, got.body, tt.code, tt.body)
 		}
-	}
-}
-
-// TestHugePushConfigs checks that fields of a megabyte are refused by name, or accepted
-// unchanged, and never repeated in an error.
-func TestHugePushConfigs(t *testing.T) {
-	t.Parallel()
-	h := startPushHub(t, httpfront.Config{})
-	huge := strings.Repeat("x", 1<<20)
-	for _, tt := range []struct{ config, field string }{
-		{`{"url":"` + huge + `"}`, "url"},
-		{`{"url":"https://hooks.example","id":"` + huge + `"}`, "id"},
-		{`{"url":"https://hooks.example","id":"` + huge[:129] + `"}`, "id"},
-		{`{"url":"https://hooks.example","tenant":"` + huge + `"}`, ""},
-		{`{"url":"https://hooks.example","taskId":"` + huge + `"}`, "taskId"},
-		{`{"url":"https://hooks.example","authentication":{"credentials":"` + huge + `"}}`, "authentication.scheme"},
-	} {
-		got := h.do("POST", configsOfT, tt.config)
-		if got.code < 400 || got.code >= 500 || len(got.body) > 2000 {
-			t.Errorf("%.40s… = %d with %d bytes, want a short refusal", tt.config, got.code, len(got.body))
-		}
-		if tt.field != "" && !strings.Contains(got.body, `"field":"`+tt.field+`"`) {
-			t.Errorf("%.40s… = %.300s, want the field %s named", tt.config, got.body, tt.field)
-		}
-	}
-	for _, path := range []string{configsOfT + "/" + huge[:8000], configsOfT + "?pageToken=" + huge[:8000]} {
-		if got := h.do("GET", path, ""); got.code < 400 || got.code >= 500 || len(got.body) > 2000 {
-			t.Errorf("GET %.60s… = %d with %d bytes, want a short refusal", path, got.code, len(got.body))
-		}
-	}
-}
-
-// TestTooManyPushConfigs checks that one config too many is refused in the shape of each
-// binding.
-func TestTooManyPushConfigs(t *testing.T) {
-	t.Parallel()
-	h := startPushHub(t, httpfront.Config{})
-	for i := range engine.MaxPushConfigs {
-		if got := h.do("POST", configsOfT, fmt.Sprintf(`{"id":"%d","url":"https://hooks.example"}`, i)); got.code != 200 {
-			t.Fatalf("config %d = %d %s", i, got.code, got.body)
-		}
-	}
-	got := h.do("POST", configsOfT, `{"url":"https://hooks.example"}`)
-	if reason, f := got.failure(t); got.code != 429 || reason != "RESOURCE_EXHAUSTED" || !strings.Contains(f.Error.Message, "32") {
-		t.Errorf("REST: %d %s, want 429 RESOURCE_EXHAUSTED that names the limit", got.code, got.body)
-	}
-	got = h.do("POST", "/a2a", rpc("CreateTaskPushNotificationConfig", `{"taskId":"t","url":"https://hooks.example"}`), v1)
-	if reason, f := got.failure(t); got.code != 429 || reason != "RESOURCE_EXHAUSTED" || f.Error.Code != -32603 {
-		t.Errorf("JSON-RPC: %d %s, want -32603 RESOURCE_EXHAUSTED", got.code, got.body)
-	}
-	var all struct{ Configs []json.RawMessage }
-	if err := json.Unmarshal([]byte(h.do("GET", configsOfT, "").body), &all); err != nil || len(all.Configs) != engine.MaxPushConfigs {
-		t.Errorf("%d configs are listed, %v; want %d", len(all.Configs), err, engine.MaxPushConfigs)
 	}
 }
 

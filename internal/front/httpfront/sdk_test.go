@@ -14,69 +14,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
-// TestSDKClient checks that the SDK's client follows the card, on both bindings, and
-// understands every answer.
-func TestSDKClient(t *testing.T) {
-	t.Parallel()
-	for _, binding := range []a2a.TransportProtocol{a2a.TransportProtocolJSONRPC, a2a.TransportProtocolHTTPJSON} {
-		t.Run(string(binding), func(t *testing.T) {
-			t.Parallel()
-			h := startHub(t, httpfront.Config{}, everyone()...)
-			c := sdkClient(t, h, "/a2a/ask", binding)
-			result, err := c.SendMessage(t.Context(), &a2a.SendMessageRequest{Message: userText("weather", "")})
-			if err != nil {
-				t.Fatalf("SendMessage: %v", err)
-			}
-			asked, ok := result.(*a2a.Task)
-			if !ok || asked.Status.State != a2a.TaskStateInputRequired {
-				t.Fatalf("SendMessage = %+v, want a task that requires input", result)
-			}
-			var last a2a.Event
-			n := 0
-			for ev, err := range c.SendStreamingMessage(t.Context(), &a2a.SendMessageRequest{Message: userText("Rome", asked.ID)}) {
-				if err != nil {
-					t.Fatalf("SendStreamingMessage: %v", err)
-				}
-				last = ev
-				n++
-			}
-			if _, ok := last.(*a2a.Task); !ok || n > 1 {
-				if st, ok := last.(*a2a.TaskStatusUpdateEvent); !ok || st.Status.State != a2a.TaskStateCompleted {
-					t.Errorf("last of %d events = %+v, want COMPLETED", n, last)
-				}
-			}
-			sdkReads(t, c, asked)
-		})
-	}
-}
-
-func sdkReads(t *testing.T, c *a2aclient.Client, asked *a2a.Task) {
-	t.Helper()
-	got, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: asked.ID})
-	if err != nil || got.Status.State != a2a.TaskStateCompleted || len(got.History) != 3 || len(got.Artifacts) != 1 {
-		t.Errorf("GetTask = %+v, %v; want the completed task with three messages", got, err)
-	}
-	list, err := c.ListTasks(t.Context(), &a2a.ListTasksRequest{ContextID: asked.ContextID, IncludeArtifacts: true})
-	if err != nil || len(list.Tasks) != 1 || list.TotalSize != 1 || len(list.Tasks[0].Artifacts) != 1 {
-		t.Errorf("ListTasks = %+v, %v; want one task", list, err)
-	}
-	if _, err := c.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: asked.ID}); !errors.Is(err, a2a.ErrTaskNotCancelable) {
-		t.Errorf("CancelTask = %v, want ErrTaskNotCancelable", err)
-	}
-	if _, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "nothing"}); !errors.Is(err, a2a.ErrTaskNotFound) {
-		t.Errorf("GetTask of nothing = %v, want ErrTaskNotFound", err)
-	}
-	for _, err := range c.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: asked.ID}) {
-		if !errors.Is(err, a2a.ErrUnsupportedOperation) {
-			t.Errorf("SubscribeToTask = %v, want ErrUnsupportedOperation", err)
-		}
-	}
-	push := &a2a.PushConfig{TaskID: asked.ID, URL: "https://example.com"}
-	if _, err := c.CreateTaskPushConfig(t.Context(), push); !errors.Is(err, a2a.ErrPushNotificationNotSupported) {
-		t.Errorf("CreateTaskPushConfig = %v, want ErrPushNotificationNotSupported", err)
-	}
-}
-
 // TestSDKClientPush checks that the SDK's client creates, reads, lists and deletes push
 // notification configs on both bindings, also with a message.
 func TestSDKClientPush(t *testing.T) {

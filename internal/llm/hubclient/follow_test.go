@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,52 +61,6 @@ func marshal(t *testing.T, v any) json.RawMessage {
 	return b
 }
 
-// The user of the model is asked while the call waits, and each status is reported.
-func TestAskWhileWaiting(t *testing.T) {
-	t.Parallel()
-	k := open(t, hubtest.Start(t, hubtest.Options{}), "ask")
-	var asked []string
-	var updates []llm.Progress
-	c := &llm.Call{
-		ID: "1", Arguments: json.RawMessage(`{"agent_name":"interview","skill":"interview","message":"ask 2"}`),
-		Ask: func(_ context.Context, q *llm.Question) (*llm.Answer, error) {
-			asked = append(asked, q.Parts[0].Text())
-			return &llm.Answer{Text: []string{"Ann", "blue"}[len(asked)-1]}, nil
-		},
-		Progress: func(p llm.Progress) { updates = append(updates, p) },
-	}
-	got := data(t, k.with(t.Context(), "invoke_agent", c))
-	if got["state"] != "completed" || len(asked) != 2 || !strings.Contains(got["result"].(string), "blue") {
-		t.Errorf("asked %q, result %v", asked, got)
-	}
-	states := ""
-	for _, p := range updates {
-		states += " " + strings.TrimPrefix(p.State, "TASK_STATE_")
-		if p.Agent != "interview" {
-			t.Errorf("progress of %q", p.Agent)
-		}
-	}
-	if !strings.Contains(states, "INPUT_REQUIRED WORKING INPUT_REQUIRED") || !strings.HasSuffix(states, "COMPLETED") {
-		t.Errorf("progress:%s", states)
-	}
-	c.Arguments, c.ID = json.RawMessage(`{"agent":"interview","message":"ask 1"}`), "2"
-	c.Ask = func(context.Context, *llm.Question) (*llm.Answer, error) {
-		return &llm.Answer{Refused: true}, nil
-	}
-	if got := data(t, k.with(t.Context(), "chat_with_agent", c)); got["state"] != "input-required" || !strings.Contains(got["next"].(string), "does not answer") {
-		t.Errorf("after a refusal: %v", got)
-	}
-	rounds := 0
-	c.Arguments, c.ID = json.RawMessage(`{"agent":"interview","message":"ask 20"}`), "3"
-	c.Ask = func(context.Context, *llm.Question) (*llm.Answer, error) {
-		rounds++
-		return nil, errors.New("the host cannot ask")
-	}
-	if r := k.with(t.Context(), "chat_with_agent", c); rounds != 1 || r.Question == nil {
-		t.Errorf("a host that cannot ask was asked %d times, question %v", rounds, r.Question)
-	}
-}
-
 // A repeated call joins the first one. Calls of other conversations with the same ids do not.
 func TestRepeatedCalls(t *testing.T) {
 	t.Parallel()
@@ -124,39 +77,6 @@ func TestRepeatedCalls(t *testing.T) {
 	another := &llm.Call{ID: "call_1", Arguments: json.RawMessage(`{"agent_name":"echo","skill":"echo","message":"twice"}`)}
 	if got := data(t, open(t, h, "a").with(t.Context(), "invoke_agent", another)); unquoted(t, got["result"]) != "twice" {
 		t.Errorf("another call with the same id: %v", got)
-	}
-}
-
-// Concurrent calls with one id begin one task, with one message.
-func TestOneCallManyTimes(t *testing.T) {
-	t.Parallel()
-	h := hubtest.Start(t, hubtest.Options{})
-	hub := &hubclient.Hub{URL: h.URL()}
-	c := &llm.Call{ID: "1", Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"1"}`)}
-	var wg sync.WaitGroup
-	ids := make([]any, 8)
-	for i := range ids {
-		k := kitOf(t, h, (&agenttools.Toolbox{Hub: hub, Session: "a"}))
-		wg.Go(func() { ids[i] = data(t, k.with(t.Context(), "invoke_agent", c))["task_id"] })
-	}
-	wg.Wait()
-	for _, id := range ids {
-		if id != ids[0] {
-			t.Fatalf("they have the tasks %v", ids)
-		}
-	}
-	var task struct{ History []struct{ Role string } }
-	if err := hubtest.Call(t.Context(), hubtest.Request{URL: h.URL() + "/v1/a2a/tasks/" + ids[0].(string)}, &task); err != nil {
-		t.Fatal(err)
-	}
-	messages := 0
-	for _, m := range task.History {
-		if m.Role == "ROLE_USER" {
-			messages++
-		}
-	}
-	if messages != 1 {
-		t.Errorf("the task has %d messages of its caller", messages)
 	}
 }
 
@@ -276,61 +196,6 @@ func TestLateResult(t *testing.T) {
 	// The client may receive the end of the task before the hub has stored the note.
 	if note := data(t, k.with(t.Context(), "get_from_working_memory", key)); unquoted(t, note["value"]) != fmt.Sprintf("worked for %d s", n) {
 		t.Errorf("the note is %v", note)
-	}
-}
-
-// TestDispatch checks that a caller which awaits results gets the key of each result, and not
-// the result. Only results up to the caller's limit are returned by the call.
-func TestDispatch(t *testing.T) {
-	t.Parallel()
-	at := hubtest.Start(t, hubtest.Options{})
-	k := open(t, at, "dispatch")
-	hold := 50 * time.Millisecond
-	for _, tt := range []struct {
-		agent, args string
-		dispatch    llm.Dispatch
-		want        time.Duration
-		inline      string
-	}{
-		{"slow", `"message":"%d","timeout_minutes":0`, llm.Dispatch{}, 5 * time.Minute, ""},
-		{"slow", `"message":"%d"`, llm.Dispatch{Hold: hold}, 5 * time.Minute, ""},
-		{"slow", `"message":"%d"`, llm.Dispatch{Inline: 1000, Hold: hold}, 5*time.Minute - hold, ""},
-		{"slow", `"message":"%d","timeout_minutes":1`, llm.Dispatch{Inline: 1000, Hold: hold}, time.Minute - hold, ""},
-		{"echo", `"message":"hi"`, llm.Dispatch{Hold: time.Minute}, 5 * time.Minute, ""},
-		{"echo", `"message":"long enough"`, llm.Dispatch{Inline: 10, Hold: time.Minute}, 4 * time.Minute, ""},
-		{"echo", `"message":"short enough"`, llm.Dispatch{Inline: 12, Hold: time.Minute}, 0, "short enough"},
-	} {
-		t.Run(tt.agent+" "+tt.args, func(t *testing.T) {
-			t.Parallel()
-			var got *llm.Result
-			for n := 1; got == nil || got.Pending == nil && n < 60; n *= 2 { // a busy machine may see the end of a short task
-				args := strings.Replace(tt.args, "%d", strconv.Itoa(n), 1)
-				got = k.with(t.Context(), "invoke_agent", &llm.Call{
-					Dispatch: &tt.dispatch, Arguments: json.RawMessage(`{"agent_name":"` + tt.agent + `","skill":"` + tt.agent + `",` + args + `}`),
-				})
-				if tt.agent != "slow" {
-					break
-				}
-			}
-			d, p := data(t, got), got.Pending
-			if tt.inline != "" {
-				if p != nil || unquoted(t, d["result"]) != tt.inline {
-					t.Errorf("%+v leaves %+v of %v, want %q", tt, p, d, tt.inline)
-				}
-				return
-			}
-			if p == nil || p.Agent != tt.agent || p.Key != d["working_memory_key"] || string(p.TaskID) != d["task_id"] || p.Wait != tt.want {
-				t.Errorf("%+v leaves %+v of %v, want a wait of %v", tt, p, d, tt.want)
-				return
-			}
-			if next, _ := d["next"].(string); !strings.Contains(next, "It is dispatched. Stop here") || d["result"] != nil || d["progress"] != nil {
-				t.Errorf("%+v says %v", tt, d)
-			}
-			followed, err := (&hubclient.Hub{URL: at.URL()}).Follow(t.Context(), p.TaskID, hubclient.FollowOptions{})
-			if err != nil || followed.Status.State != a2a.TaskStateCompleted {
-				t.Errorf("%+v ends as %+v, %v", tt, followed, err)
-			}
-		})
 	}
 }
 
