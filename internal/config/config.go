@@ -301,13 +301,11 @@ type Limits struct {
 	WriteTime Duration `yaml:"write_time"`
 	// KeepAlive is the silence after which a stream sends a comment. The default is 15s.
 	KeepAlive Duration `yaml:"keep_alive"`
-	// Connections is the largest number of open connections. If there are more, half-open and
-	// idle ones are closed; callers on this machine may have eight more. The default is two
+	// Connections is the largest number of open connections. If there are more, those without a
+	// request are closed; callers on this machine may have eight more. The default is two
 	// thirds of the file descriptors that the process has left, at most 65536.
 	Connections int `yaml:"connections"`
-	// HalfOpen is the largest number of connections from one address that have not sent a
-	// complete request head; for a further one the oldest is closed. The default is 256, at most
-	// half of Connections.
+	// HalfOpen has no effect. Files of before may have it.
 	HalfOpen int `yaml:"half_open"`
 	// StreamsPerCaller is the largest number of open streams of one caller. The default is
 	// 1000.

@@ -7,10 +7,8 @@ import (
 )
 
 const (
-	// mostConnections and halfOpenDefault are bounds of the defaults of limits.connections and
-	// limits.half_open.
+	// mostConnections bounds the default of limits.connections.
 	mostConnections = 1 << 16
-	halfOpenDefault = 256
 	// reservedConnections is the number of connections of this machine beyond the limit.
 	reservedConnections = 8
 )
@@ -19,13 +17,11 @@ const (
 // programs of agents keep a third of the descriptors that are left after the start.
 func (h *Hub) connections() *conns.Limit {
 	l := &h.cfg.Limits
-	most := cmp.Or(l.Connections, connectionsFor(freeDescriptors()))
-	half := halfOpenDefault
-	if most > 0 {
-		half = max(1, min(half, most/2))
+	if l.HalfOpen != 0 {
+		h.logger.Warn("limits.half_open has no effect; remove it", "file", h.cfg.File)
 	}
 	return &conns.Limit{
-		Max: most, Reserve: reservedConnections, HalfOpen: cmp.Or(l.HalfOpen, half), Logger: h.logger,
+		Max: cmp.Or(l.Connections, connectionsFor(freeDescriptors())), Reserve: reservedConnections, Logger: h.logger,
 	}
 }
 

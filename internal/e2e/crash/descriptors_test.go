@@ -65,7 +65,7 @@ func TestHalfSentHeadsLeaveRoom(t *testing.T) {
 	if err := p.Interrupt(); err != nil { // its output is complete then
 		t.Error(err)
 	}
-	if n := strings.Count(p.Output(), "half-open"); n != 1 {
+	if n := strings.Count(p.Output(), "without a request"); n != 1 {
 		t.Errorf("%d records of closed connections, want 1:\n%s", n, p.Output())
 	}
 	if out := p.Output(); strings.Contains(out, "too many open files") {

@@ -28,7 +28,7 @@ func TestUnusedGRPCConnectionsLeaveRoom(t *testing.T) {
 			t.Parallel()
 			addr := hubtest.Addr(t)
 			h := &smallHub{t, hubtest.Start(t, hubtest.Options{
-				Config: fmt.Sprintf("limits: {connections: %d, half_open: %d}\n", most, 2*most), Flags: []string{"--grpc-listen", addr},
+				Config: fmt.Sprintf("limits: {connections: %d}\n", most), Flags: []string{"--grpc-listen", addr},
 			})}
 			var again func(t *testing.T)
 			for i := range most + reserve {

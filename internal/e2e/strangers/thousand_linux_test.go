@@ -21,8 +21,7 @@ const (
 	// crowd is the number of requests of a kind at once, crowdMemory the largest memory of the hub in MiB.
 	crowd       = 1000
 	crowdMemory = 800
-	// crowdLimits are those of the hub. The crowd has one address, and sends nothing for a while.
-	crowdLimits = "limits: {memory: 64MiB, body_time: 2s, half_open: 5000}\n"
+	crowdLimits = "limits: {memory: 64MiB, body_time: 2s}\n"
 	callerKey   = "callercallercallercallercallercall01"
 )
 

@@ -10,10 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/front/conns"
@@ -95,155 +93,102 @@ func (b *bench) wantOpen(want bool, name string, client net.Conn) {
 	}
 }
 
-// One address has a bounded number of half-open connections: the oldest one is closed for a
-// further one. Others, and connections that have sent a head, are left alone.
-func TestHalfOpenOfOneAddress(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := listen(t, &conns.Limit{HalfOpen: 2})
-		_, other := b.connect("192.0.2.9")
-		served, established := b.connect("192.0.2.1")
-		b.limit.State(served, http.StateActive)
-		_, first := b.connect("192.0.2.1")
-		_, second := b.connect("192.0.2.1")
-		_, third := b.connect("192.0.2.1")
-		b.wantOpen(true, "another address", other)
-		b.wantOpen(true, "an established one", established)
-		b.wantOpen(false, "the oldest", first)
-		b.wantOpen(true, "the second", second)
-		b.wantOpen(true, "the third", third)
-		_, v6 := b.connect("2001:db8::1")
-		b.connect("2001:db8::2")
-		b.connect("2001:db8::3")
-		b.wantOpen(false, "the oldest of a network of IPv6", v6)
-		if got, want := b.limit.Stats(), (conns.Stats{Open: 6, HalfOpen: 5, Evicted: 2}); got != want {
-			t.Errorf("Stats = %+v, want %+v", got, want)
-		}
-	})
-}
-
-// Without room, the oldest half-open connection of the address with most of them is closed, then
-// the one that is idle for the longest time. If all are at work, a new one is refused; those of
-// this machine have a reserve.
+// Without room, the connection that has waited for a request for the longest time is closed. If all have
+// one, a new connection is refused; those of this machine have a reserve.
 func TestRoomForNewConnections(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var log strings.Builder
-		b := listen(t, &conns.Limit{Max: 3, Reserve: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		_, lonely := b.connect("192.0.2.1")
-		_, first := b.connect("192.0.2.2")
-		b.connect("192.0.2.2")
-		one, oneSide := b.connect("192.0.2.3")
-		b.wantOpen(false, "the oldest of the address with most", first)
-		b.wantOpen(true, "the oldest of all", lonely)
-		b.limit.State(one, http.StateActive)
-		two, twoSide := b.connect("192.0.2.3")
-		b.wantOpen(false, "the oldest of those with one", lonely)
-		b.limit.State(two, http.StateActive)
-		three, _ := b.connect("192.0.2.3")
-		b.limit.State(three, http.StateActive)
+	var log strings.Builder
+	b := listen(t, &conns.Limit{Max: 3, Reserve: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	one, oneSide := b.connect("192.0.2.1")
+	_, second := b.connect("192.0.2.2")
+	_, third := b.connect("192.0.2.2")
+	b.limit.State(one, http.StateActive)
+	two, twoSide := b.connect("192.0.2.3")
+	b.wantOpen(true, "the oldest, which has a request", oneSide)
+	b.wantOpen(false, "the oldest without a request", second)
+	b.wantOpen(true, "a newer one without a request", third)
+	b.limit.State(two, http.StateActive)
+	three, _ := b.connect("192.0.2.3")
+	b.wantOpen(false, "the only one without a request", third)
+	b.limit.State(three, http.StateActive)
 
-		b.limit.State(two, http.StateIdle)
-		time.Sleep(time.Second)
-		b.limit.State(one, http.StateIdle)
-		four, _ := b.connect("192.0.2.4")
-		b.limit.State(four, http.StateActive)
-		b.wantOpen(false, "the one idle for longest", twoSide)
-		b.wantOpen(true, "the other idle one", oneSide)
-		b.limit.State(one, http.StateActive)
+	b.limit.State(two, http.StateIdle)
+	b.limit.State(one, http.StateIdle)
+	four, _ := b.connect("192.0.2.4")
+	b.limit.State(four, http.StateActive)
+	b.wantOpen(false, "the one idle for longest", twoSide)
+	b.wantOpen(true, "the other idle one", oneSide)
+	b.limit.State(one, http.StateActive)
+	b.limit.State(two, http.StateActive) // its server does not know yet that it is closed
 
-		refused := b.peers.dial("192.0.2.5")
-		_, local := b.connect("127.0.0.1") // Accept continues after the refusal
-		b.wantOpen(false, "a connection while all are at work", refused)
-		b.wantOpen(true, "one of this machine", local)
-		if n := strings.Count(log.String(), "level=WARN"); n != 1 {
-			t.Errorf("%d records, want 1:\n%s", n, log.String())
-		}
-		got := b.limit.Stats()
-		if diff := cmp.Diff(conns.Stats{Open: 4, HalfOpen: 1, Evicted: 4, Refused: 1}, got); diff != "" {
-			t.Errorf("Stats mismatch (-want +got):\n%s", diff)
-		}
-	})
+	refused := b.peers.dial("192.0.2.5")
+	_, local := b.connect("127.0.0.1") // Accept continues after the refusal
+	b.wantOpen(false, "a connection while all have a request", refused)
+	b.wantOpen(true, "one of this machine", local)
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d records, want 1:\n%s", n, log.String())
+	}
+	if got, want := b.limit.Stats(), (conns.Stats{Open: 4, Evicted: 3, Refused: 1}); got != want {
+		t.Errorf("Stats = %+v, want %+v", got, want)
+	}
 }
 
-// Accept survives the lack of descriptors: it closes a half-open connection, or waits until one
-// ends or time has passed. Other errors are returned.
-func TestAcceptSurvives(t *testing.T) {
+// If the process lacks descriptors, Accept closes connections without a request. Then it leaves the error
+// to the server.
+func TestAcceptWithoutDescriptors(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := listen(t, new(conns.Limit))
-		_, half := b.connect("192.0.2.1")
-		b.peers.next <- syscall.EMFILE
-		began := time.Now()
-		served, _ := b.connect("192.0.2.2")
-		b.wantOpen(false, "a half-open one", half)
-		if took := time.Since(began) - time.Millisecond; took > 0 {
-			t.Errorf("Accept has waited for %v although it has closed a connection", took)
-		}
-		b.limit.State(served, http.StateActive)
-
-		b.peers.next <- syscall.ENFILE
-		began = time.Now()
-		time.AfterFunc(time.Millisecond, func() { served.Close() })
-		b.connect("192.0.2.3")
-		if took := time.Since(began); took != time.Millisecond {
-			t.Errorf("Accept has waited for %v, want until a connection ended", took)
-		}
-		if s := b.limit.Stats(); s.Failed != 2 {
-			t.Errorf("Stats = %+v, want 2 failures", s)
-		}
-		b.peers.next <- errors.New("broken")
-		if _, err := b.l.Accept(); err == nil {
-			t.Error("Accept has hidden a permanent error")
-		}
-	})
+	b := listen(t, new(conns.Limit))
+	_, waiting := b.connect("192.0.2.1")
+	b.peers.next <- syscall.EMFILE
+	served, _ := b.connect("192.0.2.2")
+	b.wantOpen(false, "one without a request", waiting)
+	b.limit.State(served, http.StateActive)
+	b.peers.next <- syscall.ENFILE
+	if _, err := b.l.Accept(); !errors.Is(err, syscall.ENFILE) {
+		t.Errorf("Accept = %v, want ENFILE", err)
+	}
 }
 
-// A listener that is closed while Accept waits for descriptors returns at once.
-func TestCloseWhileAcceptWaits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b := listen(t, new(conns.Limit))
-		b.peers.next <- syscall.EMFILE
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if _, err := b.l.Accept(); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Accept = %v, want net.ErrClosed", err)
-			}
-		})
-		synctest.Wait()
-		b.l.Close()
-		wg.Wait()
-	})
-}
-
-// A server for HTTP reports the states of its connections: a half-sent head is half-open, a
-// complete one is not, nor is a connection that waits for its next request.
+// A server for HTTP reports the states of its connections: one with half a head makes room for others, one
+// with a whole head does not.
 func TestServerReportsStates(t *testing.T) {
 	t.Parallel()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit, inside, leave := new(conns.Limit), make(chan struct{}), make(chan struct{})
+	limit, inside, leave := &conns.Limit{Max: 1}, make(chan struct{}), make(chan struct{})
 	s := &http.Server{ConnState: limit.State, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		inside <- struct{}{}
+		close(inside)
 		<-leave
 	})}
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = s.Serve(limit.Listen(inner)) })
-	c, err := net.Dial("tcp", inner.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	dial := func(send string) net.Conn {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		if _, err := io.WriteString(c, send); err != nil {
+			t.Fatal(err)
+		}
+		return c
 	}
-	defer c.Close()
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n")
-	io.WriteString(c, "\r\n")
+	const half = "GET / HTTP/1.1\r\nHost: x\r\n"
+	waits := dial(half)
+	dial(half + "\r\n")
 	<-inside
-	if got, want := limit.Stats(), (conns.Stats{Open: 1}); got != want {
+	if n, err := waits.Read(make([]byte, 1)); err == nil {
+		t.Errorf("a connection with half a head has got %d bytes, want it closed", n)
+	}
+	if n, err := dial("").Read(make([]byte, 1)); err == nil {
+		t.Errorf("a connection beyond the limit has got %d bytes, want it closed", n)
+	}
+	if got, want := limit.Stats(), (conns.Stats{Open: 1, Evicted: 1, Refused: 1}); got != want {
 		t.Errorf("while a request is at work: %+v, want %+v", got, want)
 	}
-	leave <- struct{}{}
+	close(leave)
 	s.Close()
 	wg.Wait()
 }

@@ -6,23 +6,17 @@
 //
 // # Guarantees
 //
-// At most Limit.Max connections are open, and Limit.Reserve more of this machine. A connection
-// that has not sent a complete request head is half-open. One address has at most
-// Limit.HalfOpen half-open connections; for a further one the oldest is closed. If there is no room
-// for a new connection, a half-open one is closed in its place, the oldest of the address that
-// has most of them, or else the one that is idle for the longest time. A new connection is only
-// refused if all others are at work.
-//
-// Accept survives the lack of descriptors and of memory: it closes connections in the same order,
-// or waits until one ends. An episode is logged once, at its beginning.
+// At most Limit.Max connections are open, and Limit.Reserve more of this machine. For a further one,
+// the connection is closed that has waited for a request for the longest time: one without a complete
+// request head, or one that is idle. A new connection is refused if all others have a request. The same
+// connections are closed if the process lacks descriptors or memory for a new one.
 //
 // # Non-guarantees
 //
-// Callers behind one proxy are one address. An attacker with many addresses can have Max half-open
-// connections, each until it is closed for a newer one.
+// Callers of one address have no share: whoever opens many connections closes idle ones of others, which
+// connect again. The times of a request head and of an idle connection are those of the server.
 //
 // # Concurrency
 //
-// A Limit is safe for concurrent use. It takes its lock when a connection is opened, sends its
-// first head, and is closed, not for each request.
+// A Limit is safe for concurrent use.
 package conns
