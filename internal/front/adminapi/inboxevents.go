@@ -10,7 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/sse"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
 // eventsKeepAlive is the silence after which a stream of events sends a comment.
@@ -46,17 +45,17 @@ func (h *Handler) inboxEvents(w http.ResponseWriter, r *http.Request) {
 // beating sends a comment, and further ones at intervals until the returned stop is called. It
 // cancels if the client has disconnected.
 func (e *eventStream) beating(cancel context.CancelFunc) (stop func()) {
-	if e.Send(pulse.Comment) != nil {
+	if e.Send(sse.Comment) != nil {
 		cancel()
 		return func() {}
 	}
-	return pulse.Start(eventsKeepAlive, func() bool {
-		err := e.Send(pulse.Comment)
+	return sse.Repeat(eventsKeepAlive, func() bool {
+		err := e.Send(sse.Comment)
 		if err != nil {
 			cancel() // the client has disconnected
 		}
 		return err == nil
-	}).Stop
+	})
 }
 
 // memoryEvents sends the caller's notes whose keys and categories have the given prefixes: the

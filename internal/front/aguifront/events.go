@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
+	"github.com/parley-a2a/parley/internal/sse"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -107,7 +107,7 @@ func (s *eventWriter) failed(message, code string) {
 func (s *eventWriter) append(ev *exchange.Event) {
 	switch ev.Kind {
 	case exchange.Idle:
-		s.buf = append(s.buf, pulse.Comment...)
+		s.buf = append(s.buf, sse.Comment...)
 	case exchange.Text:
 		s.text(ev)
 	case exchange.Part:

@@ -16,7 +16,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/sse"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
 )
 
 const (
@@ -82,13 +81,13 @@ func (p *page) over() {
 // beating sends comments until the returned stop is called. It cancels if the browser has
 // disconnected, or if the rights of the caller have changed: the browser then asks again.
 func (p *page) beating(s *stream, cancel context.CancelFunc) (stop func()) {
-	return pulse.Start(keepAlive, func() bool {
-		if s.Send(pulse.Comment) != nil || p.changed() {
+	return sse.Repeat(keepAlive, func() bool {
+		if s.Send(sse.Comment) != nil || p.changed() {
 			cancel()
 			return false
 		}
 		return true
-	}).Stop
+	})
 }
 
 // lastShown is the number of entries among which the last one of the agent is looked for.

@@ -55,7 +55,7 @@ func TestFailEvent(t *testing.T) {
 				w:     w, rc: http.NewResponseController(w), r: httptest.NewRequest("GET", "/", nil),
 				route: route{rpc: tt.rpc}, id: []byte("7"),
 			}
-			s := &sse{w: w, rc: x.rc, timeout: time.Second}
+			s := &eventWriter{w: w, rc: x.rc, timeout: time.Second}
 			s.prefix = x.envelope().Open(nil)
 			x.failEvent(s, tt.err)
 			got := reference.ReplaceAllString(strings.Join(w.flushed, ""), "REF")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 // source supplies the events of a stream; see engine.Stream.
@@ -18,9 +18,9 @@ type source interface {
 	Next(ctx context.Context, wait time.Duration) ([]engine.Event, error)
 }
 
-// sse writes server-sent events, one data line each. It belongs to one goroutine
+// eventWriter writes server-sent events, one data line each. It belongs to one goroutine
 // and holds no buffer between writes, so that an idle stream costs little.
-type sse struct {
+type eventWriter struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController
 	// prefix and suffix enclose each frame.
@@ -45,7 +45,7 @@ var (
 
 // begin sets the headers. Nothing is sent before the first write. The headers disable caches,
 // compressors and buffering proxies.
-func (s *sse) begin() {
+func (s *eventWriter) begin() {
 	h := s.w.Header()
 	h["Content-Type"] = eventStream
 	h["Cache-Control"] = noTransform
@@ -53,14 +53,14 @@ func (s *sse) begin() {
 }
 
 // appendEvent appends one event; a version of zero means no id.
-func (s *sse) appendEvent(dst []byte, version int64, frame []byte) []byte {
+func (s *eventWriter) appendEvent(dst []byte, version int64, frame []byte) []byte {
 	s.sent++
 	return s.shut(append(s.open(dst, version), frame...))
 }
 
 // appendFrame appends the events for a frame. Of several events only the last one has the id,
 // so that a reader that resumes there has received them all.
-func (s *sse) appendFrame(dst []byte, version int64, frame []byte) []byte {
+func (s *eventWriter) appendFrame(dst []byte, version int64, frame []byte) []byte {
 	if s.frames == nil {
 		return s.appendEvent(dst, version, frame)
 	}
@@ -76,7 +76,7 @@ func (s *sse) appendFrame(dst []byte, version int64, frame []byte) []byte {
 }
 
 // size returns the number of bytes of events, if their frames are not rewritten.
-func (s *sse) size(events []engine.Event) int {
+func (s *eventWriter) size(events []engine.Event) int {
 	const around = len("id: 12345678901\ndata: \n\n")
 	n := len(events) * (len(s.prefix) + len(s.suffix) + around)
 	for i := range events {
@@ -86,7 +86,7 @@ func (s *sse) size(events []engine.Event) int {
 }
 
 // open appends the text before the frame of an event, shut the text after it.
-func (s *sse) open(dst []byte, version int64) []byte {
+func (s *eventWriter) open(dst []byte, version int64) []byte {
 	if version > 0 {
 		dst = strconv.AppendInt(append(dst, "id: "...), version, 10)
 		dst = append(dst, '\n')
@@ -94,12 +94,12 @@ func (s *sse) open(dst []byte, version int64) []byte {
 	return append(append(dst, "data: "...), s.prefix...)
 }
 
-func (s *sse) shut(dst []byte) []byte {
+func (s *eventWriter) shut(dst []byte) []byte {
 	return append(append(dst, s.suffix...), "\n\n"...)
 }
 
 // write writes b, which the reader must accept within timeout.
-func (s *sse) write(b []byte) error {
+func (s *eventWriter) write(b []byte) error {
 	err := s.rc.SetWriteDeadline(time.Now().Add(s.timeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -112,7 +112,7 @@ func (s *sse) write(b []byte) error {
 }
 
 // send writes and flushes b; the reader must accept it within timeout.
-func (s *sse) send(b []byte) error {
+func (s *eventWriter) send(b []byte) error {
 	if err := s.write(b); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (s *sse) send(b []byte) error {
 
 // copy sends the events of src until it ends. It returns nil when src has ended, the error of
 // src, or an error wrapping errReader if the reader is disconnected or too slow.
-func (s *sse) copy(ctx context.Context, src source, keepAlive time.Duration) error {
+func (s *eventWriter) copy(ctx context.Context, src source, keepAlive time.Duration) error {
 	for {
 		events, err := src.Next(ctx, keepAlive)
 		if errors.Is(err, io.EOF) {
@@ -150,9 +150,9 @@ var errReader = errors.New("reader of the stream is gone")
 const pieceSize = 64 << 10
 
 // sendEvents sends events, or a comment if there are none.
-func (s *sse) sendEvents(events []engine.Event) error {
+func (s *eventWriter) sendEvents(events []engine.Event) error {
 	if len(events) == 0 {
-		return s.send(pulse.Comment)
+		return s.send(sse.Comment)
 	}
 	buf := takeBuffer()
 	defer buf.put()

@@ -89,13 +89,13 @@ func event(version int64, frame string) engine.Event {
 	return e
 }
 
-func newSSE(w *writer) *sse {
-	return &sse{w: w, rc: http.NewResponseController(w), timeout: 30 * time.Second}
+func newSSE(w *writer) *eventWriter {
+	return &eventWriter{w: w, rc: http.NewResponseController(w), timeout: 30 * time.Second}
 }
 
 func TestSSEFraming(t *testing.T) {
 	t.Parallel()
-	s := &sse{prefix: []byte(`{"id":7,"result":`), suffix: []byte(`}`)}
+	s := &eventWriter{prefix: []byte(`{"id":7,"result":`), suffix: []byte(`}`)}
 	got := string(s.appendEvent(s.appendEvent(nil, 12, []byte(`{"a":1}`)), 0, []byte(`{"b":2}`)))
 	want := "id: 12\ndata: {\"id\":7,\"result\":{\"a\":1}}\n\ndata: {\"id\":7,\"result\":{\"b\":2}}\n\n"
 	if got != want {
@@ -238,7 +238,7 @@ func TestSSECopyErrors(t *testing.T) {
 
 func BenchmarkSSEBatch(b *testing.B) {
 	w := &discard{header: http.Header{}}
-	s := &sse{w: w, rc: http.NewResponseController(w), timeout: time.Second}
+	s := &eventWriter{w: w, rc: http.NewResponseController(w), timeout: time.Second}
 	frame := bytes.Repeat([]byte("x"), 300)
 	events := make([]engine.Event, 16)
 	for i := range events {

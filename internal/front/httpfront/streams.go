@@ -67,7 +67,7 @@ func (x *exchange) noContent() { x.status(http.StatusNoContent) }
 // events sends a stream. From here on, errors are events.
 func (x *exchange) events(st *engine.Stream) {
 	env := x.envelope()
-	s := &sse{
+	s := &eventWriter{
 		w:       x.w,
 		rc:      x.rc,
 		prefix:  env.Open(nil),
@@ -112,7 +112,7 @@ func (x *exchange) whole(st *engine.Stream) func() []byte {
 }
 
 // firstEvent sends the first event, or only the headers to a reader that resumes.
-func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
+func (x *exchange) firstEvent(s *eventWriter, st *engine.Stream) error {
 	buf := takeBuffer()
 	defer buf.put()
 	if a := st.First; a != nil {
@@ -136,9 +136,9 @@ func (x *exchange) firstEvent(s *sse, st *engine.Stream) error {
 
 // failEvent sends the error that ends a stream (specification §9.4.2, §11.7). It has no id,
 // because nothing can be resumed after it.
-func (x *exchange) failEvent(s *sse, err error) {
+func (x *exchange) failEvent(s *eventWriter, err error) {
 	report := x.report(err, "")
 	x.statusOf(err, &report)
-	whole := &sse{w: s.w, rc: s.rc, timeout: s.timeout, timed: s.timed}
+	whole := &eventWriter{w: s.w, rc: s.rc, timeout: s.timeout, timed: s.timed}
 	_ = whole.send(whole.appendEvent(nil, 0, x.appendError(nil, &report)))
 }

@@ -63,7 +63,7 @@ func (x *exchange) streamSurface() (func([]byte) error, error) {
 	if x.front.cfg.NoStreaming {
 		return nil, errNoStreaming
 	}
-	s := &sse{w: x.w, rc: x.rc, timeout: x.front.cfg.Limits.WriteTime, timed: x.r.ProtoMajor > 1}
+	s := &eventWriter{w: x.w, rc: x.rc, timeout: x.front.cfg.Limits.WriteTime, timed: x.r.ProtoMajor > 1}
 	x.wrote = true
 	x.release()
 	s.begin()

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/ratelimit"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 // visitor is a surface at /guest whose answer its request body selects.
@@ -36,7 +36,7 @@ func (visitor) Serve(v *surface.Request) error {
 			return err
 		}
 		_ = send(surface.AppendEvent(nil, []byte(`"one"`)))
-		return send(pulse.Comment)
+		return send(sse.Comment)
 	case `"secret"`:
 		return errors.New("the password is tiger")
 	case `"wrong"`:

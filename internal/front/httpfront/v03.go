@@ -73,7 +73,7 @@ func (x *exchange) wantsEvents(code int) bool {
 // failStream answers with a stream that has a single error.
 func (x *exchange) failStream(report *dialect.Report) {
 	x.wrote = true
-	s := &sse{w: x.w, rc: x.rc, timeout: x.front.cfg.Limits.WriteTime, timed: x.r.ProtoMajor > 1}
+	s := &eventWriter{w: x.w, rc: x.rc, timeout: x.front.cfg.Limits.WriteTime, timed: x.r.ProtoMajor > 1}
 	s.begin()
 	_ = s.send(s.appendEvent(nil, 0, x.appendError(nil, report))) // an error means that the client has disconnected
 }

@@ -3,7 +3,7 @@ package openaifront
 import (
 	"github.com/parley-a2a/parley/internal/front/exchange"
 	"github.com/parley-a2a/parley/internal/front/surface"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 const chunkObject = "chat.completion.chunk"
@@ -41,7 +41,7 @@ func (a *answer) send(send func([]byte) error, ev *exchange.Event) error {
 	var b []byte
 	switch {
 	case ev.Kind == exchange.Idle:
-		b = pulse.Comment
+		b = sse.Comment
 	case ev.Kind == exchange.End:
 		b = a.end(ev, text)
 	case text != "":

@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/membudget"
-	"github.com/parley-a2a/parley/internal/sse/pulse"
+	"github.com/parley-a2a/parley/internal/sse"
 )
 
 // exchange is the answer to a request. An answer of events sends its head when its call begins, and
@@ -28,7 +28,8 @@ type exchange struct {
 	mu    sync.Mutex // guards the fields below, and writing
 	began bool
 	ended bool
-	beat  *pulse.Pulse // nil unless the answer has events
+	// quieted ends the comments; nil unless the answer has events.
+	quieted func()
 	// accounts are the memory of the results in the answer.
 	accounts []*membudget.Account
 }
@@ -51,10 +52,10 @@ func (x *exchange) beginLocked(status int) {
 	maps.Copy(x.w.Header(), x.header)
 	x.w.WriteHeader(status)
 	if x.events() {
-		x.beat = pulse.Start(x.quiet, func() bool {
+		x.quieted = sse.Repeat(x.quiet, func() bool {
 			x.mu.Lock()
 			defer x.mu.Unlock()
-			_, err := x.writeLocked(pulse.Comment)
+			_, err := x.writeLocked(sse.Comment)
 			if err == nil {
 				err = x.rc.Flush()
 			}
@@ -110,13 +111,13 @@ func (x *exchange) charge(a *membudget.Account) {
 func (x *exchange) end() {
 	x.mu.Lock()
 	x.ended = true
-	beat, accounts := x.beat, x.accounts
+	quieted, accounts := x.quieted, x.accounts
 	x.mu.Unlock()
 	for _, a := range accounts {
 		a.Release()
 	}
-	if beat != nil {
-		beat.Stop()
+	if quieted != nil {
+		quieted()
 	}
 }
 
