@@ -78,17 +78,6 @@ func artifactSize(a *a2a.Artifact) int {
 	return n
 }
 
-// AppendPart appends p (specification §4.1.6). Its content must be set, and a URL
-// must not be empty.
-func AppendPart(dst []byte, p *a2a.Part) ([]byte, error) {
-	w := appender{out: dst}
-	w.part(p)
-	if w.err != nil {
-		return dst, w.err
-	}
-	return w.out, nil
-}
-
 // AppendMetadata appends m with its names in order (specification §3.2.5). A nil
 // map is an empty object.
 func AppendMetadata(dst []byte, m map[string]any) ([]byte, error) {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
@@ -96,14 +98,7 @@ func appendFloat(dst []byte, f float64) ([]byte, error) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return dst, broken("%v is not a JSON number", f)
 	}
-	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
-		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-		if n := len(dst); dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
-			dst = append(dst[:n-2], dst[n-1])
-		}
-		return dst, nil
-	}
-	return strconv.AppendFloat(dst, f, 'f', -1, 64), nil
+	return jsontext.AppendFloat(dst, f, 64), nil
 }
 
 // appendNumber keeps the digits. Like encoding/json, it writes the empty number as zero.

@@ -3,7 +3,6 @@ package rawjson
 import (
 	"encoding/binary"
 	"math/bits"
-	"unicode/utf8"
 )
 
 const (
@@ -45,21 +44,6 @@ func special(w uint64) uint64 {
 	slash := w ^ ones*'\\'
 	control := (w - ones*' ') &^ w
 	return (control | (quote-ones)&^quote | (slash-ones)&^slash) & highs
-}
-
-// skipASCII is skipPlain for text that is not UTF-8 yet: it also stops at a byte beyond ASCII.
-func skipASCII(s string, i int) int {
-	for len(s)-i >= 8 {
-		w := binary.LittleEndian.Uint64([]byte(s[i : i+8])) // compiled to a load
-		if m := special(w) | w&highs; m != 0 {
-			return i + bits.TrailingZeros64(m)>>3
-		}
-		i += 8
-	}
-	for i < len(s) && s[i] >= ' ' && s[i] < utf8.RuneSelf && s[i] != '"' && s[i] != '\\' {
-		i++
-	}
-	return i
 }
 
 // skipString returns the index after the string that begins at i.

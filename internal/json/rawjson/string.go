@@ -2,8 +2,9 @@ package rawjson
 
 import (
 	"bytes"
-	"unicode/utf16"
-	"unicode/utf8"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // String returns the value of a valid JSON string, and whether b is a string.
@@ -12,11 +13,11 @@ func String(b []byte) (string, bool) {
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
 		return "", false
 	}
-	b = b[1 : len(b)-1]
 	if bytes.IndexByte(b, '\\') < 0 {
-		return string(b), true
+		return string(b[1 : len(b)-1]), true
 	}
-	return string(unescape(make([]byte, 0, len(b)), b)), true
+	text, _ := jsontext.AppendUnquote(nil, b) // U+FFFD stands for what is no text
+	return string(text), true
 }
 
 func trim(b []byte) []byte {
@@ -25,51 +26,6 @@ func trim(b []byte) []byte {
 		b = b[:len(b)-1]
 	}
 	return b
-}
-
-// unescape appends the unescaped form of b, the inside of a string.
-func unescape(dst, b []byte) []byte {
-	for {
-		i := bytes.IndexByte(b, '\\')
-		if i < 0 || i+1 >= len(b) {
-			return append(dst, b...)
-		}
-		dst = append(dst, b[:i]...)
-		var n int
-		dst, n = unescapeOne(dst, b[i:])
-		b = b[i+n:]
-	}
-}
-
-// unescapeOne appends the character of the escape at the start of b, which has at least two
-// bytes, and returns the length of the escape.
-func unescapeOne(dst, b []byte) ([]byte, int) {
-	switch b[1] {
-	case 'u':
-		return unescapeRune(dst, b)
-	case 'n':
-		return append(dst, '\n'), 2
-	case 't':
-		return append(dst, '\t'), 2
-	case 'r':
-		return append(dst, '\r'), 2
-	case 'b':
-		return append(dst, '\b'), 2
-	case 'f':
-		return append(dst, '\f'), 2
-	}
-	return append(dst, b[1]), 2
-}
-
-func unescapeRune(dst, b []byte) ([]byte, int) {
-	r, ok := hex4(b, 2)
-	if !ok {
-		return append(dst, b[1]), 2
-	}
-	if low, ok := escapedRune(b, 6); ok && isPair(r, low) {
-		return utf8.AppendRune(dst, utf16.DecodeRune(r, low)), 12
-	}
-	return utf8.AppendRune(dst, r), 6
 }
 
 // escapedRune returns the code unit of the escape at i.
@@ -111,54 +67,15 @@ func isPair(high, low rune) bool {
 // the line separators U+2028 and U+2029, which end a line for some readers. Bytes that are not
 // UTF-8 become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		if s[i] >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if bad := r == utf8.RuneError && n == 1; bad || r == '\u2028' || r == '\u2029' {
-				dst = appendOdd(append(dst, s[from:i]...), r)
-				from = i + n
-			}
-			i += n
-			continue
-		}
-		i = skipASCII(s, i)
-		if i < len(s) && s[i] < utf8.RuneSelf {
-			dst = appendEscape(append(dst, s[from:i]...), s[i])
-			i++
-			from = i
-		}
+	from := len(dst)
+	dst, _ = jsontext.AppendQuote(dst, s) // an error is about bytes that are not UTF-8
+	if !strings.Contains(s, separators[:2]) {
+		return dst
 	}
-	return append(append(dst, s[from:]...), '"')
+	return append(dst[:from], escapeSeparators.Replace(string(dst[from:]))...)
 }
 
-func appendOdd(dst []byte, r rune) []byte {
-	switch r {
-	case '\u2028':
-		return append(dst, `\u2028`...)
-	case '\u2029':
-		return append(dst, `\u2029`...)
-	}
-	return utf8.AppendRune(dst, utf8.RuneError)
-}
+// separators are the line separators of Unicode, which begin with the same two bytes.
+const separators = "\u2028\u2029"
 
-const hexDigits = "0123456789abcdef"
-
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\f':
-		return append(dst, '\\', 'f')
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-}
+var escapeSeparators = strings.NewReplacer(separators[:3], `\u2028`, separators[3:], `\u2029`)

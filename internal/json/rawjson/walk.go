@@ -43,33 +43,22 @@ func KindOf(b []byte) Kind {
 // Fields returns the members of a valid JSON object in their order: the name unquoted, the
 // value raw and without surrounding white space. A value that is not an object has none.
 func Fields(obj []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) { eachField(obj, yield) }
-}
-
-func eachField(b []byte, yield func(string, []byte) bool) {
-	eachRawField(b, func(quoted, v []byte) bool { return yield(nameOf(quoted), v) })
-}
-
-// RawFields is Fields with the names raw, in quotes.
-func RawFields(obj []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func([]byte, []byte) bool) { eachRawField(obj, yield) }
-}
-
-func eachRawField(b []byte, yield func(quoted, v []byte) bool) {
-	i := enter(b, '{')
-	for i < len(b) && b[i] == '"' {
-		end := skipString(b, i)
-		quoted := b[i:end:end]
-		i = skipSpace(b, end)
-		if i == len(b) || b[i] != ':' {
-			return
+	return func(yield func(string, []byte) bool) {
+		i := enter(obj, '{')
+		for i < len(obj) && obj[i] == '"' {
+			end := skipString(obj, i)
+			quoted := obj[i:end:end]
+			i = skipSpace(obj, end)
+			if i == len(obj) || obj[i] != ':' {
+				return
+			}
+			i = skipSpace(obj, i+1)
+			end = skipValue(obj, i)
+			if end == i || !yield(nameOf(quoted), obj[i:end:end]) {
+				return
+			}
+			i = next(obj, end)
 		}
-		i = skipSpace(b, i+1)
-		end = skipValue(b, i)
-		if end == i || !yield(quoted, b[i:end:end]) {
-			return
-		}
-		i = next(b, end)
 	}
 }
 

@@ -337,6 +337,7 @@ func under(importPath, dep string) bool {
 var facadeBudget = []string{
 	"github.com/a2aproject/a2a-go/v2",
 	"github.com/google/uuid",
+	"github.com/go-json-experiment/json", // part of the standard library from Go 1.27 on
 	"golang.org/x/sync",
 	"go.opentelemetry.io/otel",
 	"go.opentelemetry.io/otel/trace",
