@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -134,19 +133,6 @@ func DecodeEntries(b []byte) ([]Entry, error) {
 		return nil, err
 	}
 	return es, nil
-}
-
-// LastVersion returns the version of the last entry that AppendEntries wrote, without decoding
-// the entries. If there are none, or b is corrupt, it returns the largest version: a caller
-// that searches for an entry then decodes b, and gets the error.
-func LastVersion(b []byte) int64 {
-	r := varint.Reader{Left: b}
-	r.Byte()
-	n, first := r.Count(leastEntry), r.Uint()
-	if r.Bad {
-		return math.MaxInt64
-	}
-	return int64(first) + int64(n) - 1
 }
 
 func (r *reader) entry(before, e *Entry) {

@@ -93,11 +93,6 @@ func frameSize(h *Head, e *Entry) int {
 	return around + len(h.ID) + len(h.ContextID) + len(e.Body) + len(e.Meta) + len(e.Others)
 }
 
-// AppendHead appends the Task object without history, artifacts and metadata.
-func AppendHead(dst []byte, h *Head) []byte {
-	return append(appendHead(dst, h, h.StatusMessage), `}}`...)
-}
-
 // appendHead leaves the object and its status open for further members.
 func appendHead(dst []byte, h *Head, message []byte) []byte {
 	dst = appendIDs(append(dst, `{"id":`...), h)

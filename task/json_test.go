@@ -149,21 +149,6 @@ func TestAppendFrame(t *testing.T) {
 	}
 }
 
-func TestAppendHead(t *testing.T) {
-	t.Parallel()
-	h, _, _ := buildTask(t, created(hello), status(task.InputRequired, question))
-	want := `{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":` + question +
-		`,"timestamp":"2026-03-12T09:05:00.001Z"}}`
-	if got := string(task.AppendHead(nil, &h)); got != want {
-		t.Errorf("AppendHead() = %s, want %s", got, want)
-	}
-	h.ContextID, h.StatusAt, h.StatusMessage = "", 0, nil
-	want = `{"id":"t-1","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}`
-	if got := string(task.AppendHead(nil, &h)); got != want {
-		t.Errorf("AppendHead() of a bare head = %s, want %s", got, want)
-	}
-}
-
 func TestAppendTask(t *testing.T) {
 	t.Parallel()
 	ended := status(task.Completed, done)

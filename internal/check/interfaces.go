@@ -12,11 +12,7 @@ import (
 // bindings maps the names of bindings in cards.
 var bindings = map[string]wire.Binding{"JSONRPC": wire.JSONRPC, "HTTP+JSON": wire.REST, "GRPC": wire.GRPC}
 
-// Interfaces returns the interfaces of a card that can be called, the first of each binding and
-// of the versions 1.0 and 0.3. If only is not empty, it returns only these bindings.
-func Interfaces(card any, only []wire.Binding) []wire.Interface { return offersOf(card, only).all }
-
-// offers are the interfaces of a card.
+// offers are the interfaces of a card that can be called.
 type offers struct {
 	only []wire.Binding
 	// all are the first interfaces of each binding and version; again are the others.
@@ -25,6 +21,7 @@ type offers struct {
 	unknown []string
 }
 
+// offersOf returns the interfaces of a card. If only is not empty, it returns only these bindings.
 func offersOf(card any, only []wire.Binding) *offers {
 	o := &offers{only: only}
 	for _, i := range list(card, "supportedInterfaces") {

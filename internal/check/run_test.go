@@ -350,10 +350,10 @@ func TestInterfaces(t *testing.T) {
 		{Binding: wire.GRPC, Version: "0.3", URL: "u7"},
 		{Binding: wire.JSONRPC, Version: "0.3", URL: "u8"},
 	}
-	if diff := cmp.Diff(want, Interfaces(card, nil)); diff != "" {
+	if diff := cmp.Diff(want, offersOf(card, nil).all); diff != "" {
 		t.Errorf("Interfaces (-want +got):\n%s", diff)
 	}
-	if got := Interfaces(card, []wire.Binding{wire.GRPC}); len(got) != 2 || got[0].URL != "u5" || got[1].URL != "u7" {
+	if got := offersOf(card, []wire.Binding{wire.GRPC}).all; len(got) != 2 || got[0].URL != "u5" || got[1].URL != "u7" {
 		t.Errorf("Interfaces of gRPC: %v", got)
 	}
 }

@@ -12,9 +12,6 @@
 // "a2a-inbound/{contextId}", with their speakers, in order. Missing turns are rebuilt from the
 // task log.
 //
-// A [View] is the working memory seen from one place in it: relative keys are below that place,
-// and only explicitly opened places are accessible beside it.
-//
 // # Guarantees
 //
 // An owner sees only its own notes and turns; those of other owners appear as missing. A note

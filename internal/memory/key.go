@@ -28,8 +28,6 @@ var (
 	ErrTooLarge = errors.New("note is too large")
 	// ErrNotFound is returned if the owner has no such note, or it has expired.
 	ErrNotFound = errors.New("no such note")
-	// ErrForeign is returned for a key in a place that is not open to the View.
-	ErrForeign = errors.New("key is in another namespace")
 )
 
 // CheckKey returns an error that wraps ErrKey if a text is not a valid key: non-empty segments

@@ -215,42 +215,6 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestView(t *testing.T) {
-	t.Parallel()
-	v := &memory.View{Notes: new(memory.Notes), Owner: "o", Place: "session/mine", Open: []string{"shared"}}
-	for key, want := range map[string]string{
-		"plan": "session/mine/plan", "/session/mine/plan": "session/mine/plan", "/shared/x": "shared/x",
-	} {
-		if got, err := v.Resolve(key); got != want || err != nil {
-			t.Errorf("Resolve(%q) = %q, %v, want %q", key, got, err, want)
-		}
-	}
-	for key, want := range map[string]error{
-		"/session/other/plan": memory.ErrForeign, "/session/mine": memory.ErrForeign, "/sharedx/y": memory.ErrForeign,
-		"../other/plan": memory.ErrKey, "/session/mine/../other/plan": memory.ErrKey, "": memory.ErrKey, "//": memory.ErrKey,
-	} {
-		if got, err := v.Resolve(key); !errors.Is(err, want) {
-			t.Errorf("Resolve(%q) = %q, %v, want %v", key, got, err, want)
-		}
-	}
-	if _, err := v.Set(t.Context(), &memory.Set{Owner: "p", Key: "plan", Value: "v"}); err != nil {
-		t.Fatal(err)
-	}
-	if note, err := v.Get(t.Context(), "/session/mine/plan"); note.Value != "v" || note.Owner != "o" || err != nil {
-		t.Errorf("Get = %+v, %v", note, err)
-	}
-	if err := v.Delete(t.Context(), "/session/other/plan"); !errors.Is(err, memory.ErrForeign) {
-		t.Errorf("Delete elsewhere = %v", err)
-	}
-	if err := v.Delete(t.Context(), "plan"); err != nil {
-		t.Errorf("Delete = %v", err)
-	}
-	v.All = true
-	if got, err := v.Resolve("/session/other/plan"); got != "session/other/plan" || err != nil {
-		t.Errorf("Resolve with everything open = %q, %v", got, err)
-	}
-}
-
 // A watcher sees the existing notes, new notes, and notes that are set again.
 func TestWatch(t *testing.T) {
 	t.Parallel()

@@ -27,13 +27,9 @@ type Log interface {
 // tasks begun by agents.
 const maxRebuilt = 100
 
-// Rebuild builds the turns of a conversation from the tasks of a context in the log: the
-// messages of the caller, the questions and final messages of the agent, and its results.
-func Rebuild(ctx context.Context, log Log, owner task.Owner, contextID string) ([]Turn, error) {
-	return rebuild(ctx, log, &task.Query{Owner: owner, ContextID: contextID, Limit: maxRebuilt}, nil)
-}
-
-// rebuild is Rebuild without the tasks whose last version is a known turn.
+// rebuild builds the turns of a conversation from the tasks of a context in the log: the
+// messages of the caller, the questions and final messages of the agent, and its results. It leaves out
+// the tasks whose last version is a known turn.
 func rebuild(ctx context.Context, log Log, q *task.Query, known map[string]bool) ([]Turn, error) {
 	page, err := log.List(ctx, q)
 	if err != nil {

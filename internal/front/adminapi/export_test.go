@@ -58,3 +58,6 @@ func Routes() []Route {
 }
 
 type noChecker struct{ Checker }
+
+// OpenAPI is the description of the API.
+var OpenAPI = openapi

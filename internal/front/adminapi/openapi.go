@@ -17,9 +17,6 @@ const Description = Root + "/openapi.json"
 //go:embed openapi.json
 var openapi []byte
 
-// OpenAPI returns the description of the API in OpenAPI 3.1, as JSON. Callers must not change it.
-func OpenAPI() []byte { return openapi }
-
 // serveDescription answers with the description of the API.
 func serveDescription(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, openapi)

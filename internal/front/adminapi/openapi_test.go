@@ -40,7 +40,7 @@ func TestDescription(t *testing.T) {
 		write(t, apiPage, []byte(page(t, doc)))
 		return
 	}
-	if diff := cmp.Diff(string(want), string(adminapi.OpenAPI())); diff != "" {
+	if diff := cmp.Diff(string(want), string(adminapi.OpenAPI)); diff != "" {
 		t.Errorf("openapi.json is not that of the routes; write it with go test -run TestDescription -update (-want +got):\n%s", diff)
 	}
 	got, err := os.ReadFile(apiPage)
@@ -66,7 +66,7 @@ func TestDescriptionIsForAll(t *testing.T) {
 	h := &adminapi.Handler{Hub: newHub()}
 	for _, method := range []string{http.MethodGet, http.MethodHead} {
 		got := send(h, httptest.NewRequestWithContext(t.Context(), method, adminapi.Description, nil))
-		if method == http.MethodGet && got.body != string(adminapi.OpenAPI()) || got.code != 200 || got.header.Get("Content-Type") != "application/json" {
+		if method == http.MethodGet && got.body != string(adminapi.OpenAPI) || got.code != 200 || got.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s = %d %.80s", method, got.code, got.body)
 		}
 	}
@@ -81,7 +81,7 @@ func TestDescriptionIsForAll(t *testing.T) {
 // TestDescriptionHasSchemas checks that every schema of the description is one.
 func TestDescriptionHasSchemas(t *testing.T) {
 	t.Parallel()
-	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(adminapi.OpenAPI()))
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(adminapi.OpenAPI))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,9 +31,6 @@ const (
 	Fail Policy = "fail"
 )
 
-// Policies returns all policies.
-func Policies() []Policy { return []Policy{Suspend, Auto, Ask, Trust, Fail} }
-
 // Defaults of a PolicyResponder.
 const (
 	DefaultRounds     = 20

@@ -26,16 +26,6 @@ const (
 // forms are all forms, in the order in which they are tried.
 var forms = [...]Form{Exact, Dense, Received}
 
-// String returns the name of the form.
-func (f Form) String() string {
-	if int(f) < len(formNames) {
-		return formNames[f]
-	}
-	return fmt.Sprintf("Form(%d)", uint8(f))
-}
-
-var formNames = [...]string{Exact: "exact", Dense: "dense", Received: "received"}
-
 // Canonical returns the signed bytes of the card in doc, a document of v1.0. Signatures in it
 // are not included.
 func Canonical(doc []byte, f Form) ([]byte, error) {
