@@ -20,7 +20,7 @@ import (
 	agentcard "github.com/parley-a2a/parley/internal/outbound/card"
 )
 
-// workExtensions are the extensions of protoWorkstacean: cost of work, confidence of an agent,
+// workExtensions are the extensions of Protolabs: cost of work, confidence of an agent,
 // changes of the world state, tool calls, the domain and radius of a skill's effects, the
 // points at which a person decides, and the trace of the work.
 var workExtensions = []string{

@@ -104,8 +104,8 @@ func (c *cancellation) task(ctx context.Context) (a2a.TaskID, error) {
 	}
 }
 
-// mostRefusals is how often a peer is asked to cancel a task that it calls open and not cancelable. Awaken
-// answers so for the moment between the claim of a task and the start of its run.
+// mostRefusals is how often a peer is asked to cancel a task that it calls open and not cancelable. Some
+// servers answer so in the moment between the claim of a task and the start of its run.
 const mostRefusals = 3
 
 // cancel retries until the peer has answered, and then until the task has ended.

@@ -350,7 +350,7 @@ func refused(err error) bool {
 
 // rejected reports whether err, of a send, is an answer by which the agent has not accepted the
 // message: that of an overloaded agent, or any error of the client but a timeout, also without an
-// error of the protocol. Awaken's server answers so for an agent that it does not have.
+// error of the protocol. Some servers answer so for an agent that they do not have.
 func rejected(err error) bool {
 	var e *transport.Error
 	if !errors.As(err, &e) || e.Status == http.StatusRequestTimeout {

@@ -213,7 +213,7 @@ func TestCancelIsRefused(t *testing.T) {
 	}
 }
 
-// hesitant refuses the first request to cancel a task, as Awaken does before its run has started.
+// hesitant refuses the first request to cancel a task, as some servers do before a run has started.
 type hesitant struct {
 	agent.Func
 	asked atomic.Bool

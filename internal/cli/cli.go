@@ -11,6 +11,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/server"
 )
 
@@ -135,6 +137,9 @@ func spelled(args []string) []string {
 }
 
 func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
+	for _, flags := range parts.Added[config.NewFlags]() {
+		grammar.Serve.Plugins = append(grammar.Serve.Plugins, flags())
+	}
 	parser, err := kong.New(grammar,
 		kong.Name("parley"),
 		kong.Vars{"url": defaultURL},

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
@@ -48,7 +49,10 @@ func factsOf(cfg *config.Config) policy.Facts {
 	d := &cfg.Directory
 	w := policy.Facts{
 		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin}, Families: []string{"rockbot/"},
-		MoreAgents: d.AgentsFile != "" || d.WellKnown != "" || len(d.Specs) > 0 || cfg.Bus.URL != "",
+		MoreAgents: d.WellKnown != "" || cfg.Bus.URL != "",
+	}
+	for _, named := range parts.Added[config.NamesAgentFiles]() {
+		w.MoreAgents = w.MoreAgents || named(cfg)
 	}
 	if cfg.Builtin() {
 		for _, a := range builtin.Agents() {

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/heap"
@@ -44,9 +46,8 @@ type serveCmd struct {
 	TLSCert        string   `name:"tls-cert" help:"The certificate that callers are shown, over HTTP and gRPC, as PEM; read again when it has changed." placeholder:"FILE"`
 	TLSKey         string   `name:"tls-key" help:"The private key of this certificate, as PEM." placeholder:"FILE"`
 	ClientCA       string   `name:"client-ca" help:"The authorities of the certificates of callers, as PEM; auth.certificates maps certificates to callers." placeholder:"FILE"`
-	AgentsFile     string   `name:"agents-file" help:"A list of remote agents (agents.yaml here, in ./workspace or in the data folder)." placeholder:"FILE"`
+	kong.Plugins            // the flags of parts, pointers to config.Flags
 	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
-	AgentSpecs     []string `name:"agent-specs" help:"A file of agent specs, or a folder of them. May be repeated." placeholder:"PATH"`
 	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
 	NoStreaming    bool     `help:"Switch the streaming operations off."`
 	NoPush         bool     `help:"Switch push notifications off."`
@@ -110,6 +111,9 @@ func (c *serveCmd) settings() (*config.Config, error) {
 	if err := c.directory(&cfg.Directory); err != nil {
 		return nil, err
 	}
+	for _, p := range c.Plugins {
+		p.(config.Flags).Settings(cfg)
+	}
 	if err := c.busFlags(&cfg.Bus); err != nil {
 		return nil, err
 	}
@@ -133,9 +137,7 @@ func (c *serveCmd) directory(d *config.Directory) error {
 	if _, err := safedial.ParsePolicy(c.AgentsAllow); err != nil {
 		return usagef("--agents-allow: %w", err)
 	}
-	d.AgentsFile = cmp.Or(c.AgentsFile, d.AgentsFile)
 	d.WellKnown = cmp.Or(c.WellKnown, d.WellKnown)
-	d.Specs = append(d.Specs, c.AgentSpecs...)
 	d.Allow = append(d.Allow, c.AgentsAllow...)
 	return nil
 }

@@ -11,20 +11,20 @@ import (
 
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/internal/outbound/card"
+	"github.com/parley-a2a/parley/internal/parts"
 )
 
-// ProfileAwaken is the profile of hubs that emulate Awaken's server.
-const ProfileAwaken = "awaken"
-
-// bindings are the hub's bindings, in the order that Awaken's clients expect.
+// bindings are the names of the bindings of cards.
 var bindings = []string{"HTTP+JSON", "JSONRPC", "GRPC"}
 
 // Interfaces returns the bindings that cards list, the preferred one first; nil means the hub's
 // default order.
 func (c *Config) Interfaces() []a2a.TransportProtocol {
 	names := c.Cards.Interfaces
-	if len(names) == 0 && c.Profile == ProfileAwaken {
-		names = bindings
+	for _, p := range parts.Added[Profile]() {
+		if len(names) == 0 && ProfileName(p.Name) == c.Profile {
+			names = p.Interfaces
+		}
 	}
 	var order []a2a.TransportProtocol
 	for _, name := range names {
@@ -50,7 +50,7 @@ type Cards struct {
 	// uses the dialect of RockBot, whose gateway lists them in its card.
 	AllSkills *bool `yaml:"all_skills"`
 	// Interfaces are the bindings that cards list, the preferred one first: JSONRPC, HTTP+JSON,
-	// GRPC. With the profile awaken, HTTP+JSON is first by default.
+	// GRPC. A profile may have another default.
 	Interfaces []string `yaml:"interfaces"`
 	// GRPCURL is the gRPC URL in cards, such as https://grpc.hub.example. If empty, it is the
 	// "host:port" of grpc_listen, which the official SDKs dial, or else the URL of the hub, unless

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // Changed returns the keys of parley.yaml whose values differ between two configurations, in the
@@ -30,6 +32,12 @@ func changed(prefix string, a, b reflect.Value) (keys []string) {
 			keys = append(keys, strings.TrimPrefix(prefix+"."+name, "."))
 		}
 	}
+	if x, ok := a.Addr().Interface().(yamlfile.Extended); ok {
+		others := b.Addr().Interface().(yamlfile.Extended).Extensions()
+		for i, p := range x.Extensions() {
+			keys = append(keys, changed(prefix, reflect.ValueOf(p).Elem(), reflect.ValueOf(others[i]).Elem())...)
+		}
+	}
 	return keys
 }
 
@@ -49,7 +57,7 @@ func (c *Config) Fingerprint() string {
 	own := *c
 	own.Listen, own.GRPCListen, own.Data, own.HubID, own.File = "", "", "", "", ""
 	own.Store, own.MasterKey = "", "" // hubs with others do not start
-	text, err := yaml.Marshal(own)
+	text, err := yaml.Marshal([]any{own, own.Directory.Added})
 	if err != nil {
 		panic("fingerprint: " + err.Error()) // it was read from YAML
 	}

@@ -18,6 +18,8 @@ func TestChanged(t *testing.T) {
 		{"listen: 127.0.0.1:1", "listen: 127.0.0.1:2\nlimits: {body: 1MiB, streams: 3}", []string{"listen", "limits.body", "limits.streams"}},
 		{"agents: [{name: a, command: b}]", "agents: [{name: a, command: c}]", []string{"agents"}},
 		{"auth: {api_keys: {0123456789abcdef: {agent_id: a}}}", "auth: {api_keys: {0123456789abcdef: {agent_id: b}}}", []string{"auth.api_keys"}},
+		{"directory: {lists: [a], allow: [all]}", "directory: {lists: [b]}", []string{"directory.allow", "directory.lists"}},
+		{"", "directory: {lists: [b]}", []string{"directory.lists"}},
 		{"policy: rules.yaml", "policy: {rules: [{allow: send, who: anybody}]}", []string{"policy"}},
 	} {
 		var parsed []*Config

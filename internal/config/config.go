@@ -3,14 +3,12 @@ package config
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -77,8 +75,8 @@ type Config struct {
 	// AllowAnonymous accepts callers without credentials from other machines.
 	AllowAnonymous bool `yaml:"allow_anonymous"`
 	// Profile emulates the server of another system where the protocol allows several
-	// behaviours: awaken. See docs/dialects.md.
-	Profile string `yaml:"profile" enum:"awaken"`
+	// behaviours. See docs/dialects.md.
+	Profile ProfileName `yaml:"profile"`
 	// UnionCard gives agent-card.json the keys of both protocol versions. The default is true; false
 	// leaves those of v1.0, for clients that refuse unknown keys.
 	UnionCard *bool `yaml:"union_card"`
@@ -465,12 +463,6 @@ type Telemetry struct {
 	RockBotNames bool `yaml:"rockbot_names"`
 }
 
-//go:embed schema/parley.schema.json
-var schema []byte
-
-// Schema returns the JSON Schema (draft 2020-12) of the file.
-func Schema() []byte { return slices.Clone(schema) }
-
 // Find returns the path of the configuration file: the one in flag, which must exist, or else
 // the first parley.yaml in the current folder, in its folder workspace, and in the data folder.
 // It returns an empty path if there is none.
@@ -513,9 +505,11 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 		return nil, fmt.Errorf("load configuration: %w", err)
 	}
 	c := &Config{File: path}
+	c.Directory.Extensions()
 	d := yamlfile.New(path, lookup)
 	d.ReadFiles(c.readSecret)
 	d.PathsFrom(folder)
+	d.ExplainAbsent(absent)
 	d.Decode(src, c)
 	c.Auth.ofGateway(c.APIKeys)
 	if len(d.Problems()) == 0 {

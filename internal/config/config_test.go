@@ -90,8 +90,8 @@ func TestExample(t *testing.T) {
 			{Name: "upper", Command: config.Command{"/bin/sh", "-c", "tr a-z A-Z"}, Dir: "/etc/parley"},
 		},
 		Directory: config.Directory{
-			AgentsFile: "/etc/parley/agents.yaml", WellKnown: "/etc/parley/well-known-agents.json",
-			Specs: []string{"/etc/parley/agents.d", "/etc/parley/researcher.json"}, Allow: []string{"loopback", "10.30.0.0/16"},
+			Added:     config.Added{&lists{Lists: []string{"/etc/parley/agents.d", "/etc/parley/agents.yaml"}}},
+			WellKnown: "/etc/parley/well-known-agents.json", Allow: []string{"loopback", "10.30.0.0/16"},
 			Refresh: config.Duration(10 * time.Minute), Probe: config.Duration(time.Minute),
 		},
 		Broker: config.Broker{Skills: []config.BrokerSkill{{
@@ -170,7 +170,7 @@ func TestEmptyFiles(t *testing.T) {
 	t.Parallel()
 	for _, src := range []string{"", "\n", "# nothing\n", "---\n", "{}\n", "agents:\nlog:\nlisten:\n", "null\n"} {
 		c := parse(t, src)
-		if diff := cmp.Diff(&config.Config{File: c.File}, c); diff != "" {
+		if diff := cmp.Diff(&config.Config{File: c.File, Directory: config.Directory{Added: config.Added{new(lists)}}}, c); diff != "" {
 			t.Errorf("Parse(%q) mismatch (-want +got):\n%s", src, diff)
 		}
 		if !c.Builtin() {
@@ -222,7 +222,7 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"an interface twice", "cards: {interfaces: [JSONRPC, JSONRPC]}", `parley.yaml:1: cards.interfaces[1]: JSONRPC is there twice`},
 		{"an address of gRPC", "cards: {grpc_url: 'grpc://hub.example'}", `parley.yaml:1: cards.grpc_url: is neither host:port nor an address that begins with http:// or https://`},
 		{"gRPC alone", "cards: {interfaces: [GRPC]}", `parley.yaml:1: cards.interfaces: cards need HTTP+JSON or JSONRPC, too: not every agent is reached over gRPC`},
-		{"profile that is not there", "profile: rockbot", `parley.yaml:1: profile: "rockbot" is not one of awaken`},
+		{"profile that is not there", "profile: rockbot", `parley.yaml:1: profile: "rockbot" is not one of other`},
 		{"card token with a space", "extended_card:\n  token: s3cret and a good deal more\n", `parley.yaml:2: extended_card.token: has a character that a header cannot carry`},
 		{"extended for nobody", "agents:\n- name: a\n  command: x\n  extended: {description: b}\n", `parley.yaml:4: agents[0].extended: no caller would see it: extended_card needs a token, or authenticated: true`},
 		{"extended skill twice", "extended_card: {authenticated: true}\nagents:\n- name: a\n  command: x\n  extended:\n    skills: [{id: s}, {id: s}]\n", `parley.yaml:6: agents[0].extended.skills[1].id: the agent has another skill "s"`},

@@ -10,14 +10,11 @@ import (
 
 // Directory configures the sources of agents besides Agents. Zero fields mean the defaults.
 type Directory struct {
-	// AgentsFile is the list of agents in protoWorkstacean's format. The default is an existing
-	// agents.yaml in the current folder, in its folder workspace, or in the data folder.
-	AgentsFile string `yaml:"agents_file" path:"yes"`
+	// Added are the keys of parts.
+	Added Added `yaml:"-"`
 	// WellKnown is the list of agents in RockBot's format. The default is an existing
-	// well-known-agents.json in the same folders.
+	// well-known-agents.json in the current folder, in its folder workspace, or in the data folder.
 	WellKnown string `yaml:"well_known" path:"yes"`
-	// Specs are files of agent specs, or folders of them.
-	Specs []string `yaml:"specs" path:"yes"`
 	// Allow names the addresses, besides public ones, of agents that callers may register.
 	// Agents listed in files may have any address.
 	Allow []string `yaml:"allow"`
@@ -34,6 +31,9 @@ type Directory struct {
 	// Probe is the interval for testing whether an agent is reachable. The default is 1m.
 	Probe Duration `yaml:"probe" never:"true"`
 }
+
+// Extensions implements yamlfile.Extended.
+func (d *Directory) Extensions() []any { return d.Added.in("directory") }
 
 // MCPService is an MCP server that is found by searches, like agents.
 type MCPService struct {

@@ -105,11 +105,11 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 		"extended_card: {token: '${X:-0123456789abcdef}'}":              true,
 		"extended_card: {authenticated: true}":                          true,
 		"extended_card: {tokens: []}":                                   false,
-		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {description: c, skills: [{id: d}]}}]":  true,
-		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {skills: [{}]}}]":                       false,
-		"directory: {agents_file: a.yaml, well_known: w.json, specs: [agents.d], allow: [loopback], refresh: 5m, probe: never}": true,
+		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {description: c, skills: [{id: d}]}}]": true,
+		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {skills: [{}]}}]":                      false,
+		"directory: {lists: [a.yaml], well_known: w.json, allow: [loopback], refresh: 5m, probe: never}":                       true,
 		"directory: {refresh: 5}":      false,
-		"directory: {specs: agents.d}": false,
+		"directory: {lists: agents.d}": false,
 		"mcp_services: [{id: a, summary: b, tools: [{name: c, description: d}]}]":           true,
 		"mcp_services: [{summary: b}]":                                                      false,
 		"mcp_services: [{id: a, tools: [{description: d}]}]":                                false,
@@ -233,7 +233,13 @@ func compare(t *testing.T, name string, n node, typ reflect.Type) {
 		t.Errorf("%s: the schema lets other keys pass", name)
 	}
 	var keys []string
-	for _, f := range yamlfile.FieldsOf(typ) {
+	fields := yamlfile.FieldsOf(typ)
+	if x, ok := reflect.New(typ).Interface().(yamlfile.Extended); ok {
+		for _, p := range x.Extensions() {
+			fields = append(fields, yamlfile.FieldsOf(reflect.TypeOf(p).Elem())...)
+		}
+	}
+	for _, f := range fields {
 		key := f.Tag.Get("yaml")
 		keys = append(keys, key)
 		p, ok := n.Properties[key]
@@ -289,6 +295,9 @@ func expected(f reflect.StructField) string {
 			return "durationOrNever"
 		}
 		return "duration"
+	}
+	if f.Type == reflect.TypeFor[ProfileName]() {
+		return "one of " + strings.Join(profileNames(), ",")
 	}
 	if f.Type == reflect.TypeFor[Callers]() {
 		return "callers"

@@ -124,7 +124,7 @@ func (a *asker) send(dst, v1 []byte) []byte {
 	return append(dst, '}')
 }
 
-// outerSkills returns the names of the skill beside the message. protoWorkstacean reads
+// outerSkills returns the names of the skill beside the message. Some agents of v0.3 read
 // skillHint there, RockBot's gateway skill.
 func (a *asker) outerSkills() []string {
 	if a.shape == PromptKit {

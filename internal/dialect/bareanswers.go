@@ -7,7 +7,7 @@ import (
 )
 
 // withMessage returns an answer whose message is a text with a message that has the text.
-// protoWorkstacean declares the message of a result as a text.
+// Some servers of v0.3 declare the message of a result as a text.
 func withMessage(wire []byte) []byte {
 	text := member(wire, "message")
 	if rawjson.KindOf(text) != rawjson.Text || member(wire, "kind") != nil || member(member(wire, "status"), "message") != nil {
@@ -42,7 +42,7 @@ func nameless(t []byte) bool {
 func isReply(v []byte) bool { return member(v, "parts") != nil }
 
 // withReply returns a status with the message that is beside it in the task, unless the status
-// has one itself. protoWorkstacean puts the reply there.
+// has one itself. Some servers of v0.3 put the reply there.
 func withReply(status, reply []byte) []byte {
 	if !isReply(reply) || rawjson.KindOf(status) != rawjson.Object || rawjson.KindOf(member(status, "message")) == rawjson.Object {
 		return status

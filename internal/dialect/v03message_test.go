@@ -104,8 +104,8 @@ func TestStatusesOfV03(t *testing.T) {
 	}
 }
 
-// TestMessageWithoutID: v0.3 requires an id in a message that has a kind. The message of
-// protoWorkstacean's documents has kinds only on its parts, and no id.
+// TestMessageWithoutID: v0.3 requires an id in a message that has a kind. The messages of
+// some clients have kinds only on their parts, and no id.
 func TestMessageWithoutID(t *testing.T) {
 	t.Parallel()
 	const parts = `"role":"user","parts":[{"kind":"text","text":"<content>"}]`

@@ -135,7 +135,7 @@ func readV03Message(dst, msg []byte) ([]byte, error) {
 
 // identified refuses a message that has no role, or has a kind and no id: v0.3 requires both
 // (§6.4). A message without a kind whose parts have kinds needs no id, because messages of
-// protoWorkstacean have none.
+// some clients have none.
 func identified(s *a2ajson.Schema, msg []byte) error {
 	var has [legacyMessageID + 1]bool
 	for name, v := range rawjson.Fields(msg) {

@@ -21,8 +21,8 @@ const (
 	LenientRPC
 	// REST is v1.0 HTTP+JSON below /v1/a2a. A call without a version counts as v1.0.
 	REST
-	// Awaken is REST for clients of Awaken, which read messages.
-	Awaken
+	// RESTMessages is REST for clients that read the answer in a message.
+	RESTMessages
 	// RockBotRPC is RPC for clients of RockBot, which read messages.
 	RockBotRPC
 )

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
+	"github.com/parley-a2a/parley/internal/parts"
 )
 
 // listing returns the configuration of the directory; nil with the profile of the conformance
@@ -43,10 +45,10 @@ func (h *Hub) listing() (*hub.Listing, error) {
 func (h *Hub) sources() []directory.Source {
 	c := &h.cfg.Directory
 	all := []directory.Source{configuredAgents(h.cfg)}
-	for _, path := range c.Specs {
-		all = append(all, agentfile.Specs(h.fileOptions(path)))
+	for _, of := range parts.Added[config.Sources]() {
+		all = append(all, of(h.cfg, h.fileOptions(""))...)
 	}
-	all = append(all, agentfile.Agents(h.fileOptions(c.AgentsFile)), agentfile.WellKnown(h.fileOptions(c.WellKnown)))
+	all = append(all, agentfile.WellKnown(h.fileOptions(c.WellKnown)))
 	if !c.WriteKnownAgents {
 		all = append(all, agentfile.Known(h.fileOptions(c.KnownAgents)))
 	}

@@ -39,6 +39,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
@@ -395,7 +396,7 @@ func (h *Hub) front() hub.Front {
 		LenientVersion: c.LenientVersion,
 		SpecStatuses:   c.SpecStatuses,
 		Interfaces:     c.Interfaces(),
-		Awaken:         c.Profile == config.ProfileAwaken,
+		Choices:        h.choices(),
 		PlainCard:      c.UnionCard != nil && !*c.UnionCard,
 		Profiles:       h.profiles(),
 		Metrics:        h.telemetry.Page(),
@@ -413,6 +414,16 @@ func (h *Hub) api() *adminapi.Handler {
 	a.Checker = &h.checker
 	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, h.stores.kind
 	return a
+}
+
+// choices returns the answers of HTTP+JSON that the configured profile has chosen.
+func (h *Hub) choices() httpfront.Choices {
+	for _, p := range parts.Added[httpfront.Profile]() {
+		if p.Name == string(h.cfg.Profile) {
+			return p.Choices
+		}
+	}
+	return httpfront.Choices{}
 }
 
 // profiles returns the dialects of the configuration.

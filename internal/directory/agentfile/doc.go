@@ -1,11 +1,9 @@
-// Package agentfile reads the files that list remote agents, and follows their changes:
+// Package agentfile reads the files that list remote agents, and follows their changes. Parts add
+// formats of files; this package has two of its own:
 //
-//   - agents.yaml, the list of protoWorkstacean: agents with skills that override those of
-//     their cards;
 //   - well-known-agents.json, the list of RockBot: permanent agents. If a list of skills is
 //     given, it is complete;
-//   - agent specs in the format of Awaken: JSON or YAML, one or a list per file, with the
-//     agent's address as the endpoint.
+//   - known-agents.json, the list of agents that have announced themselves.
 //
 // Each of them is a [directory.Source].
 //

@@ -25,7 +25,6 @@ import (
 
 // Default file names.
 const (
-	AgentsName    = "agents.yaml"
 	WellKnownName = "well-known-agents.json"
 	KnownName     = "known-agents.json"
 )
@@ -33,8 +32,9 @@ const (
 // maxFile is the maximum size of a file, in bytes.
 const maxFile = 16 << 20
 
-// parser parses one file.
-type parser func(d *yamlfile.Decoder, src []byte) []directory.Spec
+// Parser reads the text of a file. It returns the valid agents and reports the problems of the
+// others to d; see [Check].
+type Parser func(d *yamlfile.Decoder, src []byte) []directory.Spec
 
 // File is a file or folder that lists agents.
 type File struct {
@@ -42,7 +42,7 @@ type File struct {
 	paths  []string
 	must   bool
 	folder bool
-	parse  parser
+	parse  Parser
 	lookup func(string) (string, bool)
 	// watcher is that of Options.
 	watcher *watch.Watcher
@@ -89,7 +89,8 @@ func (p *Options) find(name string) []string {
 	return paths
 }
 
-func (p *Options) file(name string, parse parser) *File {
+// New returns the source for the file with a default name in a format that parse reads.
+func New(p Options, name string, parse Parser) *File {
 	f := &File{name: cmp.Or(p.Flag, name), paths: p.find(name), must: p.Flag != "", parse: parse, lookup: p.Lookup, watcher: p.Watcher}
 	if f.lookup == nil {
 		f.lookup = os.LookupEnv
@@ -97,14 +98,11 @@ func (p *Options) file(name string, parse parser) *File {
 	return f
 }
 
-// Agents returns the source for agents.yaml.
-func Agents(p Options) *File { return p.file(AgentsName, parseAgents) }
-
 // WellKnown returns the source for well-known-agents.json.
-func WellKnown(p Options) *File { return p.file(WellKnownName, p.parseWellKnown) }
+func WellKnown(p Options) *File { return New(p, WellKnownName, p.parseWellKnown) }
 
 // Known returns the source for known-agents.json, for a hub that only reads it.
-func Known(p Options) *File { return p.file(KnownName, p.parseKnown) }
+func Known(p Options) *File { return New(p, KnownName, p.parseKnown) }
 
 // ReadKnown reads known-agents.json once, for a hub that writes it afterwards, and returns the
 // path for writing. An error names file, line and key; the caller must not overwrite the file
@@ -127,9 +125,9 @@ func ReadKnown(p Options) (path string, all []directory.Known, err error) {
 	return path, all, nil
 }
 
-// Specs returns the source for the file or folder of agent specs at p.Flag.
-func Specs(p Options) *File {
-	f := p.file(p.Flag, p.parseSpecs)
+// NewFolder returns the source for the file at p.Flag, or for the files of the folder there.
+func NewFolder(p Options, parse Parser) *File {
+	f := New(p, p.Flag, parse)
 	f.folder = true
 	return f
 }
@@ -217,7 +215,7 @@ func (f *File) texts() ([]text, error) {
 	return nil, nil
 }
 
-// folder reads the files of a folder that can be agent specs. An error in one file does not
+// folder reads the files of a folder that can list agents. An error in one file does not
 // stop the others from being read.
 func folder(path string) ([]text, error) {
 	entries, err := os.ReadDir(path)

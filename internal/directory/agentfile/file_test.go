@@ -2,6 +2,7 @@ package agentfile
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/watch"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,6 +45,30 @@ func summary(u directory.Update) string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// list is a format of files.
+type list struct {
+	Agents []struct {
+		Name string `yaml:"name"`
+		URL  string `yaml:"url"`
+	} `yaml:"agents"`
+}
+
+// parseList reads a list.
+func parseList(d *yamlfile.Decoder, src []byte) []directory.Spec {
+	var file list
+	d.Decode(src, &file)
+	var all []Entry
+	for i, a := range file.Agents {
+		all = append(all, Entry{directory.Spec{Name: directory.NameOf(a.Name), Title: a.Name, URL: a.URL}, fmt.Sprintf("agents[%d]", i)})
+	}
+	return Check(d, all, nil)
+}
+
+// listName is the name of the file with a list.
+const listName = "agents.yaml"
+
+func listFile(o Options) *File { return New(o, listName, parseList) }
 
 func agents(names ...string) string {
 	var b strings.Builder
@@ -82,9 +108,9 @@ func follow(t *testing.T, f *File) <-chan string {
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "f", AgentsName)
+	path := filepath.Join(t.TempDir(), "f", listName)
 	write(t, path, agents("a"))
-	f := Agents(Options{Flag: path})
+	f := listFile(Options{Flag: path})
 	if got := summary(f.Load(t.Context())); got != "a" {
 		t.Fatalf("Load = %q", got)
 	}
@@ -130,11 +156,11 @@ func TestFollowLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(dir, "one", AgentsName), agents("old"))
-	write(t, filepath.Join(dir, "two", AgentsName), agents("new"))
+	write(t, filepath.Join(dir, "one", listName), agents("old"))
+	write(t, filepath.Join(dir, "two", listName), agents("new"))
 	link("one", "data")
-	link("data/"+AgentsName, AgentsName)
-	f := Agents(Options{Flag: filepath.Join(dir, AgentsName)})
+	link("data/"+listName, listName)
+	f := listFile(Options{Flag: filepath.Join(dir, listName)})
 	if got := summary(f.Load(t.Context())); got != "old" {
 		t.Fatalf("Load = %q", got)
 	}
@@ -156,31 +182,28 @@ func TestSearchPaths(t *testing.T) {
 	if got := summary(f.Load(t.Context())); got != "a" {
 		t.Errorf("the file of the data folder: %q", got)
 	}
-	missing := Agents(Options{Flag: filepath.Join(data, "f", "none.yaml"), Data: data})
+	missing := listFile(Options{Flag: filepath.Join(data, "f", "none.yaml"), Data: data})
 	if got := summary(missing.Load(t.Context())); got != "(none.yaml: there is no such file)" {
 		t.Errorf("a file that was asked for: %q", got)
 	}
-	if got := Agents(Options{Flag: data}).Load(t.Context()); len(got.Problems) != 1 {
+	if got := listFile(Options{Flag: data}).Load(t.Context()); len(got.Problems) != 1 {
 		t.Errorf("a folder in place of a file: %q", summary(got))
 	}
 }
 
-func TestFolderOfSpecs(t *testing.T) {
+func TestFolder(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "f")
-	spec := func(id string) string {
-		return `{"id": "` + id + `", "endpoint": {"backend": "a2a", "base_url": "http://` + id + `"}}`
-	}
-	write(t, filepath.Join(dir, "b.json"), spec("b"))
-	write(t, filepath.Join(dir, "a.yaml"), "id: a\nendpoint: {backend: a2a, base_url: 'http://a'}\n")
-	write(t, filepath.Join(dir, "broken.yml"), "id: c\nendpoint: {backend: x, base_url: 'http://c'}\n")
-	write(t, filepath.Join(dir, "notes.txt"), "no spec")
-	f := Specs(Options{Flag: dir})
-	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:2: endpoint.backend: "x" is not there; there is a2a)` {
+	write(t, filepath.Join(dir, "b.json"), `{"agents": [{"name": "b", "url": "http://b"}]}`)
+	write(t, filepath.Join(dir, "a.yaml"), agents("a"))
+	write(t, filepath.Join(dir, "broken.yml"), "agents: [{name: c, ulr: x}]")
+	write(t, filepath.Join(dir, "notes.txt"), "no list")
+	f := NewFolder(Options{Flag: dir}, parseList)
+	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:1: agents[0].ulr: there is no such key; did you mean url?)` {
 		t.Errorf("Load = %q", got)
 	}
 	updates := follow(t, f)
-	write(t, filepath.Join(dir, "d.json"), spec("d"))
+	write(t, filepath.Join(dir, "d.json"), agents("d"))
 	if got := <-updates; !strings.HasPrefix(got, "a b d") {
 		t.Errorf("one more file: %q", got)
 	}

@@ -12,7 +12,7 @@
 // agent without recorded outcomes has weight 1. Agents that do not answer are skipped as long
 // as others do.
 //
-// Agents report the cost of a task and their confidence in data parts of protoWorkstacean's
+// Agents report the cost of a task and their confidence in data parts of the
 // extensions cost-v1 and confidence-v1. The metadata of such a part has the mimeType
 // application/vnd.protolabs.cost-v1+json or application/vnd.protolabs.confidence-v1+json. The
 // broker reads them from every message and artifact of a task.

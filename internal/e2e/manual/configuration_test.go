@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/config"
+	_ "github.com/parley-a2a/parley/internal/testing/allparts"
 )
 
 func statusText(code int) string { return http.StatusText(code) }

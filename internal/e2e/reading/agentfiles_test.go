@@ -1,15 +1,41 @@
 package reading_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
+	"github.com/parley-a2a/parley/internal/parts"
+	_ "github.com/parley-a2a/parley/internal/testing/allparts"
 	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
 )
+
+// ofPart returns the source of a part for the file that a key of directory names.
+func ofPart(t *testing.T, key string) func(p agentfile.Options) directory.Source {
+	return func(p agentfile.Options) directory.Source {
+		t.Helper()
+		text := "directory: {" + fmt.Sprintf(key, p.Flag) + "}"
+		c, err := config.Parse("parley.yaml", []byte(text), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sources := range parts.Added[config.Sources]() {
+			for _, s := range sources(c, p) {
+				if s.Name() == p.Flag {
+					return s
+				}
+			}
+		}
+		t.Fatalf("no part reads the file of %q", text)
+		return nil
+	}
+}
 
 // TestEveryValueInAgentFiles reads lists of agents in which one agent has every JSON value in the place of every
 // member. The agents beside it are known, and it is known itself or named with file, line and key.
@@ -18,21 +44,21 @@ func TestEveryValueInAgentFiles(t *testing.T) {
 	for name, f := range map[string]struct {
 		list, odd string
 		good      func(name string) string
-		source    func(p agentfile.Options) *agentfile.File
+		source    func(p agentfile.Options) directory.Source
 	}{
 		"agents.yaml": {
 			`{"agents":[LIST]}`,
 			`{"name":"odd","url":"http://odd","description":"d","apiKeyEnv":"K","auth":{"scheme":"bearer","credentialsEnv":"K"},"headers":{"h":"v"},"streaming":true,"pushNotifications":true,"omitContext":true,` +
 				`"external":true,"timeoutMs":5,"pollInitialMs":1,"pollMaxMs":2,"skills":["s",{"name":"t","description":"d","tags":["t"],"examples":["e"],"trust":"open"}],"trust":"open","subscribesTo":["x"]}`,
 			func(name string) string { return `{"name":"` + name + `","url":"http://good"}` },
-			agentfile.Agents,
+			ofPart(t, "agents_file: %s"),
 		},
 		"well-known-agents.json": {
 			`[LIST]`,
 			`{"agentName":"odd","url":"http://odd","description":"d","version":"1","authHeaderName":"h","authHeaderValueBase64":"QUFB","skills":[{"id":"s","name":"s","description":"d","tags":["t"],"examples":["e"],` +
 				`"inputModes":["a/b"],"outputModes":["a/b"],"trust":"open"}],"protocolVersion":"0.3","supportsStreaming":true,"pollingInitialDelay":"00:00:02","pollingMaxDelay":"5s","trust":"open"}`,
 			func(name string) string { return `{"agentName":"` + name + `","url":"http://good"}` },
-			agentfile.WellKnown,
+			func(p agentfile.Options) directory.Source { return agentfile.WellKnown(p) },
 		},
 		"known-agents.json": {
 			`[LIST]`,
@@ -40,7 +66,7 @@ func TestEveryValueInAgentFiles(t *testing.T) {
 			func(name string) string {
 				return `{"agentName":"` + name + `","url":"http://good","lastSeen":"2999-01-01T00:00:00Z"}`
 			},
-			agentfile.Known,
+			func(p agentfile.Options) directory.Source { return agentfile.Known(p) },
 		},
 		"specs.json": {
 			`[LIST]`,
@@ -49,7 +75,7 @@ func TestEveryValueInAgentFiles(t *testing.T) {
 			func(name string) string {
 				return `{"id":"` + name + `","endpoint":{"backend":"a2a","base_url":"http://good"}}`
 			},
-			agentfile.Specs,
+			ofPart(t, "specs: [%s]"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

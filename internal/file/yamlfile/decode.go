@@ -37,6 +37,8 @@ type Decoder struct {
 	nodes    int
 	depth    int          // of an untyped value
 	root     reflect.Type // of the whole file, if it is a mapping
+	// absent explains an unknown key; see ExplainAbsent.
+	absent func(key string) string
 }
 
 // New returns a Decoder of the file at path. lookup returns the values of variables.
@@ -67,6 +69,16 @@ type Scalar interface {
 	// error describes the problem of the text.
 	SetText(text string, tag reflect.StructTag) error
 }
+
+// Extended is a struct to which others add keys.
+type Extended interface {
+	// Extensions returns pointers to the structs with the added keys.
+	Extensions() []any
+}
+
+// ExplainAbsent sets a function that returns the problem of a key that the file does not have, such
+// as "agents[2].url", instead of the usual one; the empty text means the usual one.
+func (d *Decoder) ExplainAbsent(explain func(key string) string) { d.absent = explain }
 
 // Problems returns the problems of the file so far; nil if there are none.
 func (d *Decoder) Problems() Errors { return d.problems }
@@ -377,24 +389,38 @@ func (d *Decoder) fields(node ast.Node, v reflect.Value, key string) {
 	if !ok {
 		return
 	}
-	known, seen := FieldsOf(v.Type()), make(map[string]bool)
+	known, structs := keyedFields(v)
+	seen := make(map[string]bool)
 	if key == "" {
 		d.root = v.Type()
 	}
 	for _, p := range pairs {
+		at := Join(key, p.Name)
 		f, ok := d.find(known, p.Name)
 		if !ok {
-			d.Problem(p.At, Join(key, p.Name), "there is no such key%s", d.suggest(known, p.Name))
+			d.unknown(p.At, at, known, p.Name)
 			continue
 		}
-		if seen[f.Name] {
-			d.Problem(p.At, Join(key, p.Name), "is given twice")
+		name := f.Tag.Get("yaml")
+		if seen[name] {
+			d.Problem(p.At, at, "is given twice")
 			continue
 		}
-		seen[f.Name] = true
-		d.Mark(Join(key, p.Name), p.At)
-		d.Value(p.Value, v.FieldByIndex(f.Index), Join(key, p.Name), f.Tag)
+		seen[name] = true
+		d.Mark(at, p.At)
+		d.Value(p.Value, structs[name].FieldByIndex(f.Index), at, f.Tag)
 	}
+}
+
+// unknown records the problem of a key that is not one of known.
+func (d *Decoder) unknown(node ast.Node, key string, known Fields, name string) {
+	if d.absent != nil {
+		if problem := d.absent(key); problem != "" {
+			d.Problem(node, key, "%s", problem)
+			return
+		}
+	}
+	d.Problem(node, key, "there is no such key%s", d.suggest(known, name))
 }
 
 // Pair is one line of a mapping.

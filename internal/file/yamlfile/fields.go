@@ -21,6 +21,24 @@ func FieldsOf(t reflect.Type) Fields {
 	return fs
 }
 
+// keyedFields returns the fields of v and of its extensions, and the struct of each key.
+func keyedFields(v reflect.Value) (fs Fields, structs map[string]reflect.Value) {
+	all := []reflect.Value{v}
+	if x, ok := v.Addr().Interface().(Extended); ok {
+		for _, p := range x.Extensions() {
+			all = append(all, reflect.ValueOf(p).Elem())
+		}
+	}
+	structs = make(map[string]reflect.Value)
+	for _, s := range all {
+		for _, f := range FieldsOf(s.Type()) {
+			fs = append(fs, f)
+			structs[f.Tag.Get("yaml")] = s
+		}
+	}
+	return fs, structs
+}
+
 // Find returns the field with a key.
 func (fs Fields) Find(name string) (reflect.StructField, bool) {
 	for _, f := range fs {

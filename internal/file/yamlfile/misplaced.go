@@ -36,7 +36,8 @@ func placesOf(name string, t reflect.Type, key string, above []reflect.Type) []s
 	}
 	above = append(slices.Clone(above), t)
 	var places []string
-	for _, f := range FieldsOf(t) {
+	fields, _ := keyedFields(reflect.New(t).Elem())
+	for _, f := range fields {
 		tag := f.Tag.Get("yaml")
 		at := Join(key, tag)
 		if PlainKey(tag) == name {

@@ -77,7 +77,7 @@ func TestAnswersOnce(t *testing.T) {
 	pieces := []string{"one ", "two ", strings.Repeat("ä", 70_000)}
 	whole := strings.Join(pieces, "")
 	plain := startHub(t, httpfront.Config{}, newAgent("chunks", inChunks(pieces)))
-	awaken := startHub(t, httpfront.Config{Awaken: true}, newAgent("chunks", inChunks(pieces)))
+	messages := startHub(t, httpfront.Config{Choices: httpfront.Choices{Messages: true}}, newAgent("chunks", inChunks(pieces)))
 	const (
 		v03       = `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"go"}]}}`
 		promptkit = `{"message":{"messageId":"m","role":"user","parts":[{"text":"go"}]},"configuration":{"blocking":true}}`
@@ -94,8 +94,8 @@ func TestAnswersOnce(t *testing.T) {
 		"v0.3":                 {plain, "/", rpc("message/send", v03), rpc("message/stream", v03), "tasks/get", nil, ""},
 		"PromptKit":            {plain, "/a2a", rpc("message/send", promptkit), rpc("message/stream", promptkit), "tasks/get", nil, ""},
 		"RockBot":              {plain, "/", rpc("SendMessage", rockbot), rpc("SendStreamingMessage", rockbot), "", nil, "message"},
-		"Awaken's profile":     {awaken, "/v1/a2a", message("go"), message("go"), "", []string{v1}, "status message"},
-		"v1.0 beside Awaken's": {awaken, "/a2a", rpc("SendMessage", message("go")), rpc("SendStreamingMessage", message("go")), "GetTask", []string{v1}, ""},
+		"with Messages":        {messages, "/v1/a2a", message("go"), message("go"), "", []string{v1}, "status message"},
+		"v1.0 beside Messages": {messages, "/a2a", rpc("SendMessage", message("go")), rpc("SendStreamingMessage", message("go")), "GetTask", []string{v1}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,11 +144,11 @@ func TestAnswersOnce(t *testing.T) {
 				Status struct{ State string }
 			}
 		}
-		got := awaken.do("POST", "/v1/a2a/message:send", message("ask"), v1)
+		got := messages.do("POST", "/v1/a2a/message:send", message("ask"), v1)
 		if err := json.Unmarshal([]byte(got.body), &asked); err != nil {
 			t.Fatal(err)
 		}
-		got = awaken.do("POST", "/v1/a2a/message:send", withTask(asked.Task.ID, message("go")), v1)
+		got = messages.do("POST", "/v1/a2a/message:send", withTask(asked.Task.ID, message("go")), v1)
 		if err := json.Unmarshal([]byte(got.body), &done); err != nil || done.Task.Status.State != "TASK_STATE_COMPLETED" {
 			t.Fatalf("%v: %.300s", err, got.body)
 		}

@@ -195,11 +195,11 @@ var anyOrigin = []string{"*"}
 // for the caller.
 func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bool) (*cardDoc, error) {
 	key := cardKey{card: a.Card, base: f.base(r), name: string(a.Name), root: at.agent == "", bare: plainGo(r.Header)}
-	if at.kind == atLegacyCard || !f.cfg.Awaken && !f.cfg.PlainCard {
+	if at.kind == atLegacyCard || !f.cfg.Choices.PlainCard && !f.cfg.PlainCard {
 		key.layout = card.Union
 	}
 	complete := func(o *card.Options) {
-		o.Layout, o.BareScopes, o.NoStreaming, o.History = key.layout, key.bare, f.cfg.NoStreaming, f.cfg.Awaken
+		o.Layout, o.BareScopes, o.NoStreaming, o.History = key.layout, key.bare, f.cfg.NoStreaming, f.cfg.Choices.PlainCard
 		f.reach(o, key.base, a, !key.root)
 		if len(o.Legacy) == 0 {
 			o.Layout = card.V1 // v0.3 cannot reach the agent over the configured bindings

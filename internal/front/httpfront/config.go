@@ -50,9 +50,8 @@ type Config struct {
 	// Interfaces are the bindings that cards list, the preferred one first. If empty, cards
 	// list all of them in the hub's own order.
 	Interfaces []a2a.TransportProtocol
-	// Awaken answers like Awaken's server where the protocol leaves the answer open: see
-	// awaken.go.
-	Awaken bool
+	// Choices are answers of HTTP+JSON that the protocol leaves open.
+	Choices Choices
 	// PlainCard serves agent-card.json with the keys of v1.0 alone.
 	PlainCard bool
 	// NoStreaming disables the streaming operations; cards declare it.

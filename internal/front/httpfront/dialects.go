@@ -93,8 +93,8 @@ func (x *exchange) foreign(r *op.Send) {
 }
 
 // showsEnded reports whether a subscriber gets a task that has ended instead of an error.
-// Awaken's client subscribes with GET without reading the task first, and fails its run if the
-// task has ended meanwhile; the kits and SDKs subscribe with POST.
+// Some clients subscribe with GET without reading the task first, and fail if the task has ended
+// meanwhile; the kits and SDKs subscribe with POST.
 func (x *exchange) showsEnded() bool {
 	if x.shape == dialect.PromptKit {
 		return true

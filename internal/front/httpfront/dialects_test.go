@@ -112,18 +112,18 @@ func TestJobErrors(t *testing.T) {
 }
 
 // TestClientIDs checks who may choose the id of a new task: callers over HTTP+JSON that name no
-// version or activate the extension, and all of them at a hub with Awaken's profile, whose
-// clients name a version; none if the operator disables it. For others the task is unknown
+// version or activate the extension, and all of them at a hub with ClientIDs; none if the operator disables it. For others the task is unknown
 // (specification §3.4.2).
 func TestClientIDs(t *testing.T) {
 	t.Parallel()
 	const activated = "A2A-Extensions: " + card.ClientTaskIDs
+	chosen := httpfront.Choices{ClientIDs: true}
 	rest := func(path string, headers ...string) func(*hub, string) *answer {
 		return func(h *hub, id string) *answer { return h.do("POST", path, withTask(id, message("hi")), headers...) }
 	}
 	for name, tt := range map[string]struct {
 		send      func(h *hub, id string) *answer
-		plain, as bool // accepted by a hub, and with the profile
+		plain, as bool // accepted by a hub, and with ClientIDs
 	}{
 		"no version":           {rest("/v1/a2a/message:send"), true, true},
 		"no version, stream":   {rest("/v1/a2a/message:stream"), true, true},
@@ -139,9 +139,9 @@ func TestClientIDs(t *testing.T) {
 		}, false, false},
 	} {
 		for at, want := range map[*hub]bool{
-			startHub(t, httpfront.Config{}, everyone()...):                                                                           tt.plain,
-			startHub(t, httpfront.Config{Awaken: true}, everyone()...):                                                               tt.as,
-			startHub(t, httpfront.Config{Awaken: true, Engine: startEngineWith(t, engine.Config{NoClientIDs: true}, everyone()...)}): false,
+			startHub(t, httpfront.Config{}, everyone()...):                                                                              tt.plain,
+			startHub(t, httpfront.Config{Choices: chosen}, everyone()...):                                                               tt.as,
+			startHub(t, httpfront.Config{Choices: chosen, Engine: startEngineWith(t, engine.Config{NoClientIDs: true}, everyone()...)}): false,
 		} {
 			got := tt.send(at, "mine")
 			if accepted := got.code == 200 && strings.Contains(got.body, `"id":"mine"`); accepted != want || !want && !strings.Contains(got.body, "Task not found") {

@@ -160,13 +160,13 @@ type exchange struct {
 	methods string
 }
 
-// notServed is the error text for a path that is not served.
-const notServed = "nothing is served at this path"
+// NotServed is the error text for a path that is not served.
+const NotServed = "nothing is served at this path"
 
 var (
 	errNowhere = &httpError{
 		status: http.StatusNotFound,
-		err:    apierror.New(a2a.ErrMethodNotFound, notServed),
+		err:    apierror.New(a2a.ErrMethodNotFound, NotServed),
 	}
 	errLongHead = &httpError{
 		status: http.StatusRequestHeaderFieldsTooLarge,

@@ -124,7 +124,7 @@ func (x *exchange) deletePush(r *op.PushRef, err error) error {
 // wantsResult reports whether the caller expects the results of the specification: an empty
 // object for an empty result, and a bare message if the agent answers with one. Official
 // clients name the protocol's version, as they must. Callers over HTTP+JSON that name none
-// expect Awaken's results: status 204, and always a task.
+// expect other results: status 204, and always a task.
 func (x *exchange) wantsResult() bool {
 	return x.route.rpc || x.specified()
 }

@@ -156,8 +156,12 @@ func (x *exchange) statusOf(err error, report *dialect.Report) int {
 	case report.Sentinel == a2a.ErrUnsupportedContentType:
 		report.HTTP = http.StatusUnsupportedMediaType
 	}
-	if x.front.cfg.Awaken && !x.route.rpc && !x.route.legacy && x.extra == nil {
-		x.asAwaken(err, report)
+	if adapt := x.front.cfg.Choices.Error; adapt != nil && !x.route.rpc && !x.route.legacy && x.extra == nil {
+		adapt(report, &Failure{
+			Err:       err,
+			Action:    report.HTTP == http.StatusMethodNotAllowed && x.route.kind == atTask && x.r.Method == http.MethodPost,
+			Subscribe: x.route.kind == atSubscribe,
+		})
 	}
 	return report.HTTP
 }

@@ -52,14 +52,14 @@ func (x *exchange) specified() bool {
 
 // takesIDs reports whether the caller may choose the id of a new task. The protocol reserves
 // that to the server (specification §3.4.2), so a caller that names a version of the protocol
-// must activate the extension, unless the hub follows Awaken, whose clients name both a version
-// and an id.
+// must activate the extension, unless the hub is configured for clients that name both a version and
+// an id.
 func (x *exchange) takesIDs() bool {
 	rest := x.route.kind >= atSend && x.route.kind <= atExtendedCard && !x.route.legacy
 	if !rest || !x.front.cfg.Engine.ClientIDs() {
 		return false
 	}
-	return x.front.cfg.Awaken || len(x.versions()) == 0 || slices.Contains(x.caller.Extensions, card.ClientTaskIDs)
+	return x.front.cfg.Choices.ClientIDs || len(x.versions()) == 0 || slices.Contains(x.caller.Extensions, card.ClientTaskIDs)
 }
 
 // readREST reads the body, if there is one.

@@ -118,8 +118,8 @@ func (x *exchange) surface() dialect.Surface {
 		return dialect.RockBotRPC
 	case x.route.rpc:
 		return dialect.RPC
-	case x.front.cfg.Awaken && !x.route.legacy:
-		return dialect.Awaken
+	case x.front.cfg.Choices.Messages && !x.route.legacy:
+		return dialect.RESTMessages
 	}
 	return dialect.REST
 }

@@ -78,8 +78,8 @@ func (x *exchange) events(st *engine.Stream) {
 	switch {
 	case x.shape != dialect.V1:
 		s.frames = x.shape.Frames(x.whole(st))
-	case x.surface() == dialect.Awaken:
-		s.frames = dialect.AwakenFrames(x.whole(st))
+	case x.surface() == dialect.RESTMessages:
+		s.frames = dialect.MessageFrames(x.whole(st))
 	}
 	x.wrote = true
 	s.begin()

@@ -218,7 +218,7 @@ type receivedInterface struct {
 	AgentID         string `json:"agentId"`
 }
 
-// tenant returns the tenant, or the agentId that Awaken uses instead.
+// tenant returns the tenant, or the agentId that some cards have instead.
 func (i *receivedInterface) tenant() string { return cmp.Or(i.Tenant, i.AgentID) }
 
 // newer returns the version of v1.0 interfaces that name no version.

@@ -182,8 +182,8 @@ func (r *relay) lose(ctx context.Context, err error) {
 	r.peer.opts.log().WarnContext(ctx, "agent has sent what cannot be read", append(r.about(ctx), "reason", err)...)
 }
 
-// passRest yields the events after the end of the task, such as the artifacts of Awaken's
-// agents, until the stream ends. Errors are ignored.
+// passRest yields the events after the end of the task, such as late artifacts,
+// until the stream ends. Errors are ignored.
 func (r *relay) passRest(ctx context.Context, f *frames, cancel func()) {
 	var late atomic.Bool
 	all := time.AfterFunc(afterEndFor, func() {

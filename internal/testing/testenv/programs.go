@@ -50,7 +50,7 @@ var made = map[string]string{
 	"node_modules":        "npm ci, in that folder",
 	"dist":                "npm ci && npm run build, in that folder",
 	"target":              ".ci/classes",
-	"awaken-peer":         ".ci/awaken",
+	"target/debug":        ".ci/rust",
 }
 
 // Find returns the path of a program of the table, and whether the machine has it.

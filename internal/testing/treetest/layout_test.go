@@ -257,7 +257,7 @@ func shape(code []*source, doc string) []string {
 
 // listedAs returns the folder under which the page lists a package, "" for none.
 func listedAs(dir string) string {
-	for _, group := range []string{"internal/testing/suite", "internal/testing", "internal/e2e"} {
+	for _, group := range []string{"internal/testing/suite", "internal/testing", "internal/e2e", "internal/parts"} {
 		if dir == group || strings.HasPrefix(dir, group+"/") {
 			return group
 		}

@@ -10,5 +10,5 @@
 // # Testing
 //
 // The rows AW1 to AW40 of internal/e2e/systems/statements.md name the tests. Those that need
-// Awaken itself are skipped if it is not built; .ci/awaken builds it.
+// Awaken itself are skipped if it is not built; .ci/rust builds it.
 package awaken

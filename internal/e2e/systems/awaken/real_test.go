@@ -18,7 +18,7 @@ import (
 // startAwaken starts real Awaken with agents, and returns its address.
 func startAwaken(t *testing.T, specs string) string {
 	t.Helper()
-	bin := testenv.Made(t, "internal/e2e/systems/awaken/peer/target/debug/awaken-peer")
+	bin := filepath.Join(testenv.Made(t, "internal/e2e/systems/awaken/peer/target/debug"), "awaken-peer")
 	path := filepath.Join(t.TempDir(), "specs.json")
 	if err := os.WriteFile(path, []byte(specs), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,10 +1,10 @@
 package dialect
 
-// AwakenFrames returns a function that converts the frames of one stream for clients of Awaken,
-// which join the chunks of an artifact by blank lines: the status of a completed task gets the
-// whole answer as its message. whole returns the task as AppendTask writes it for Awaken, or nil
-// if it cannot be read.
-func AwakenFrames(whole func() []byte) func(v1 []byte) [][]byte {
+// MessageFrames returns a function that converts the frames of one stream for clients that read
+// messages, because they cannot join the chunks of an artifact: the status of a completed task gets
+// the whole answer as its message. whole returns the task as AppendTask writes it for RESTMessages,
+// or nil if it cannot be read.
+func MessageFrames(whole func() []byte) func(v1 []byte) [][]byte {
 	return func(v1 []byte) [][]byte {
 		name, v := arm(v1)
 		status := member(v, "status")

@@ -1,0 +1,7 @@
+package main
+
+// The parts of the program. Without a line, the program is smaller and has all the rest.
+import (
+	_ "github.com/parley-a2a/parley/internal/parts/awaken"
+	_ "github.com/parley-a2a/parley/internal/parts/protoworkstacean"
+)

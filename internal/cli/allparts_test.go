@@ -1,0 +1,3 @@
+package cli
+
+import _ "github.com/parley-a2a/parley/internal/testing/allparts"

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/directory/agentfile"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/parts"
+)
+
+// Keys are keys of parley.yaml that a part adds.
+type Keys struct {
+	// In is the mapping that gets the keys: directory.
+	In string
+	// New returns a pointer to a struct with the keys as its fields.
+	New func() any
+	// Schema has the properties of the keys in the JSON Schema, separated by commas.
+	Schema string
+}
+
+// Added are the values of the keys that parts have added to a mapping. Its items are pointers to
+// the structs of [Keys].
+type Added []any
+
+// in returns the values of the keys that parts add to the mapping with a name.
+func (a *Added) in(mapping string) []any {
+	if *a == nil {
+		for _, k := range parts.Added[Keys]() {
+			if k.In == mapping {
+				*a = append(*a, k.New())
+			}
+		}
+	}
+	return *a
+}
+
+// Get returns the keys in the struct T, which a part has added.
+func Get[T any](a *Added) *T {
+	for _, v := range *a {
+		if t, ok := v.(*T); ok {
+			return t
+		}
+	}
+	t := new(T)
+	*a = append(*a, t)
+	return t
+}
+
+// Flags are flags of "parley serve" that a part adds: a pointer to a struct with tags of kong.
+type Flags interface {
+	// Settings writes the flags into the configuration, where they take precedence.
+	Settings(c *Config)
+}
+
+// NewFlags makes the flags of a part.
+type NewFlags func() Flags
+
+// Sources returns the files with agents that a part reads. They precede the agents that have
+// announced themselves.
+type Sources func(c *Config, o agentfile.Options) []directory.Source
+
+// NamesAgentFiles reports whether the configuration names a file of a part with agents.
+type NamesAgentFiles func(c *Config) bool
+
+// Profile is a value of the key profile that a part adds.
+type Profile struct {
+	Name string
+	// Interfaces are the bindings that cards list if the configuration names none.
+	Interfaces []string
+}
+
+// ProfileName is the name of a Profile.
+type ProfileName string
+
+// SetText implements yamlfile.Scalar.
+func (p *ProfileName) SetText(text string, _ reflect.StructTag) error {
+	names := profileNames()
+	switch problem := absent("profile=" + text); {
+	case slices.Contains(names, text):
+		*p = ProfileName(text)
+		return nil
+	case problem != "":
+		return errors.New(problem)
+	case len(names) == 0:
+		return errors.New("this program was built without profiles")
+	}
+	return fmt.Errorf("%q is not one of %s", yamlfile.Clip(text), strings.Join(names, ", "))
+}
+
+// profileNames returns the values of the key profile.
+func profileNames() []string {
+	var names []string
+	for _, p := range parts.Added[Profile]() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// index matches the index of an item.
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// absent explains a key of a part that the program does not have; a value follows an equals sign. The
+// result is empty for other keys.
+func absent(key string) string {
+	if name := parts.Owner(index.ReplaceAllString(key, "[]")); name != "" {
+		return "this program was built without " + name
+	}
+	return ""
+}
+
+//go:embed schema/parley.schema.json.tmpl
+var schema string
+
+// Schema returns the JSON Schema (draft 2020-12) of the file.
+func Schema() []byte {
+	t := template.Must(template.New("").Funcs(template.FuncMap{"keys": schemaKeys, "profiles": schemaProfiles}).Parse(schema))
+	var b bytes.Buffer
+	if err := t.Execute(&b, nil); err != nil {
+		panic(fmt.Sprintf("schema of parley.yaml: %v", err)) // it is part of the program
+	}
+	return b.Bytes()
+}
+
+// schemaProfiles returns the values of the key profile, each followed by a comma.
+func schemaProfiles() string {
+	var b strings.Builder
+	for _, name := range profileNames() {
+		fmt.Fprintf(&b, "%q, ", name)
+	}
+	return b.String()
+}
+
+// schemaKeys returns the properties that parts add to a mapping, each followed by a comma.
+func schemaKeys(mapping string) string {
+	var b strings.Builder
+	for _, k := range parts.Added[Keys]() {
+		if k.In == mapping {
+			b.WriteString(k.Schema + ",\n        ")
+		}
+	}
+	return b.String()
+}

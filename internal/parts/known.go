@@ -1,0 +1,19 @@
+package parts
+
+import "maps"
+
+// known has what parley.yaml may say only if the program has a part: keys, and values of keys after
+// an equals sign. The values of the map are the names of the parts.
+var known = map[string]string{
+	"directory.agents_file": "protoworkstacean",
+	"directory.specs":       "awaken",
+	"profile=awaken":        "awaken",
+}
+
+// Known returns the keys and values of all parts of Parley, with the names of the parts.
+func Known() map[string]string { return maps.Clone(known) }
+
+// Owner returns the name of the part of Parley that a key of parley.yaml belongs to, such as
+// "agents[].url", or a value of a key, such as "log.level=debug". It is empty if no part has it. The
+// program need not have the part.
+func Owner(key string) string { return known[key] }
