@@ -12,7 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/server"
 )
 
@@ -137,7 +137,7 @@ func spelled(args []string) []string {
 }
 
 func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
-	for _, flags := range parts.Added[config.NewFlags]() {
+	for _, flags := range registry.Added[config.NewFlags]() {
 		grammar.Serve.Plugins = append(grammar.Serve.Plugins, flags())
 	}
 	parser, err := kong.New(grammar,

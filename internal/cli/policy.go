@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
-	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -51,7 +51,7 @@ func factsOf(cfg *config.Config) policy.Facts {
 		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin}, Families: []string{"rockbot/"},
 		MoreAgents: d.WellKnown != "" || cfg.Bus.URL != "",
 	}
-	for _, named := range parts.Added[config.NamesAgentFiles]() {
+	for _, named := range registry.Added[config.NamesAgentFiles]() {
 		w.MoreAgents = w.MoreAgents || named(cfg)
 	}
 	if cfg.Builtin() {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // Keys are keys of parley.yaml that a part adds.
@@ -34,7 +34,7 @@ type Added []any
 // in returns the values of the keys that parts add to the mapping with a name.
 func (a *Added) in(mapping string) []any {
 	if *a == nil {
-		for _, k := range parts.Added[Keys]() {
+		for _, k := range registry.Added[Keys]() {
 			if k.In == mapping {
 				*a = append(*a, k.New())
 			}
@@ -99,7 +99,7 @@ func (p *ProfileName) SetText(text string, _ reflect.StructTag) error {
 // profileNames returns the values of the key profile.
 func profileNames() []string {
 	var names []string
-	for _, p := range parts.Added[Profile]() {
+	for _, p := range registry.Added[Profile]() {
 		names = append(names, p.Name)
 	}
 	return names
@@ -111,7 +111,7 @@ var index = regexp.MustCompile(`\[\d+\]`)
 // absent explains a key of a part that the program does not have; a value follows an equals sign. The
 // result is empty for other keys.
 func absent(key string) string {
-	if name := parts.Owner(index.ReplaceAllString(key, "[]")); name != "" {
+	if name := registry.Owner(index.ReplaceAllString(key, "[]")); name != "" {
 		return "this program was built without " + name
 	}
 	return ""
@@ -142,7 +142,7 @@ func schemaProfiles() string {
 // schemaKeys returns the properties that parts add to a mapping, each followed by a comma.
 func schemaKeys(mapping string) string {
 	var b strings.Builder
-	for _, k := range parts.Added[Keys]() {
+	for _, k := range registry.Added[Keys]() {
 		if k.In == mapping {
 			b.WriteString(k.Schema + ",\n        ")
 		}

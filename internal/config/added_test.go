@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // lists are the keys of the part of these tests.
@@ -14,7 +14,7 @@ type lists struct {
 }
 
 func init() {
-	parts.Register("lists",
+	registry.Register("lists",
 		config.Keys{In: "directory", New: func() any { return new(lists) }, Schema: `"lists": {"$ref": "#/$defs/texts", "description": "Lists of agents."}`},
 		config.Profile{Name: "other", Interfaces: []string{"GRPC", "JSONRPC"}},
 	)
@@ -56,7 +56,7 @@ func errorText(err error) string {
 // Keys and values of a part that the program does not have.
 func TestAbsentParts(t *testing.T) {
 	t.Parallel()
-	known := parts.Known()
+	known := registry.Known()
 	if len(known) == 0 {
 		t.Fatal("no key belongs to a part")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/internal/outbound/card"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // bindings are the names of the bindings of cards.
@@ -21,7 +21,7 @@ var bindings = []string{"HTTP+JSON", "JSONRPC", "GRPC"}
 // default order.
 func (c *Config) Interfaces() []a2a.TransportProtocol {
 	names := c.Cards.Interfaces
-	for _, p := range parts.Added[Profile]() {
+	for _, p := range registry.Added[Profile]() {
 		if len(names) == 0 && ProfileName(p.Name) == c.Profile {
 			names = p.Interfaces
 		}

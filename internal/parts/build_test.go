@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/parley-a2a/parley/internal/parts"
+	"go.uber.org/goleak"
+
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
@@ -24,6 +26,8 @@ var uses = map[string]string{
 	"awaken":           "profile: awaken\ndirectory: {specs: [.]}\n",
 	"protoworkstacean": "directory: {agents_file: agents.yaml}\n",
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestBuildWithout builds the program without parts, and with each one alone. It serves hubs with a
 // parley.yaml, and reports a key of a part that it does not have with file, line and key.
@@ -109,7 +113,7 @@ func TestLists(t *testing.T) {
 			folders = append(folders, e.Name())
 		}
 	}
-	owners := slices.Compact(slices.Sorted(maps.Values(parts.Known())))
+	owners := slices.Compact(slices.Sorted(maps.Values(registry.Known())))
 	for what, got := range map[string][]string{
 		"cases of TestBuildWithout": slices.Sorted(maps.Keys(uses)), "owners of keys": owners,
 		"imports of cmd/parley": imports(t, list), "imports of allparts": imports(t, "../testing/allparts/allparts.go"),

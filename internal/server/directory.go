@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // listing returns the configuration of the directory; nil with the profile of the conformance
@@ -45,7 +45,7 @@ func (h *Hub) listing() (*hub.Listing, error) {
 func (h *Hub) sources() []directory.Source {
 	c := &h.cfg.Directory
 	all := []directory.Source{configuredAgents(h.cfg)}
-	for _, of := range parts.Added[config.Sources]() {
+	for _, of := range registry.Added[config.Sources]() {
 		all = append(all, of(h.cfg, h.fileOptions(""))...)
 	}
 	all = append(all, agentfile.WellKnown(h.fileOptions(c.WellKnown)))

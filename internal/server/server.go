@@ -39,8 +39,8 @@ import (
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
-	"github.com/parley-a2a/parley/internal/parts"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
@@ -418,7 +418,7 @@ func (h *Hub) api() *adminapi.Handler {
 
 // choices returns the answers of HTTP+JSON that the configured profile has chosen.
 func (h *Hub) choices() httpfront.Choices {
-	for _, p := range parts.Added[httpfront.Profile]() {
+	for _, p := range registry.Added[httpfront.Profile]() {
 		if p.Name == string(h.cfg.Profile) {
 			return p.Choices
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 	_ "github.com/parley-a2a/parley/internal/testing/allparts"
 	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
 )
@@ -25,7 +25,7 @@ func ofPart(t *testing.T, key string) func(p agentfile.Options) directory.Source
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, sources := range parts.Added[config.Sources]() {
+		for _, sources := range registry.Added[config.Sources]() {
 			for _, s := range sources(c, p) {
 				if s.Name() == p.Flag {
 					return s

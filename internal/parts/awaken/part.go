@@ -1,6 +1,7 @@
 // Package awaken is the part for clients and agents of Awaken. With the profile awaken, the hub answers
-// like Awaken's server where the protocol leaves the answer open; agent specs in Awaken's format are
-// sources of the directory.
+// like Awaken's server where the protocol leaves the answer open. Agent specs in Awaken's format are
+// sources of the directory: a spec with an endpoint is a remote agent, one with a model is an agent of
+// the hub. All else that its clients need is the protocol.
 package awaken
 
 import (
@@ -8,13 +9,13 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 const name = "awaken"
 
 func init() {
-	parts.Register(name,
+	registry.Register(name,
 		config.Keys{In: "directory", New: func() any { return new(keys) }, Schema: schema},
 		config.Sources(sources),
 		config.NamesAgentFiles(func(c *config.Config) bool { return len(keysOf(c).Specs) > 0 }),

@@ -1,7 +1,8 @@
 // Package protoworkstacean is the part for agents of protoWorkstacean: its list of agents,
 // agents.yaml, is a source of the directory. The skills of the list override those of the cards.
 //
-// Its clients and agents speak v0.3, which the hub itself speaks.
+// Its clients and agents speak v0.3, which the hub itself speaks. Their tests are in
+// internal/e2e/systems.
 package protoworkstacean
 
 import (
@@ -10,11 +11,11 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
-	"github.com/parley-a2a/parley/internal/parts"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 func init() {
-	parts.Register("protoworkstacean",
+	registry.Register("protoworkstacean",
 		config.Keys{In: "directory", New: func() any { return new(keys) }, Schema: schema},
 		config.Sources(func(c *config.Config, o agentfile.Options) []directory.Source {
 			return []directory.Source{agents(o, keysOf(c).AgentsFile)}

@@ -1,4 +1,6 @@
-// Package allparts adds all parts to the program of a test that imports it.
+// Package allparts adds all parts to the program of a test that imports it. It has the same imports as
+// cmd/parley, and internal/parts checks that both have every part. Tests that run the built command
+// do not need it.
 package allparts
 
 import (

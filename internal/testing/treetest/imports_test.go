@@ -252,7 +252,7 @@ var edgeOnly = map[string][]string{
 	"github.com/alecthomas/kong":                {"internal/cli/..."},
 	"github.com/yuin/goldmark":                  {"internal/front/console"},
 	"github.com/microcosm-cc/bluemonday":        {"internal/front/console"},
-	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/..."},
+	"github.com/goccy/go-yaml":                  {"internal/file/yamlfile/...", "internal/directory/agentfile/...", "internal/config/...", "internal/check/...", "internal/mock/...", "internal/parts/..."},
 	"github.com/fsnotify/fsnotify":              {"internal/file/watch"},
 	"github.com/santhosh-tekuri/jsonschema":     {"internal/config/...", "internal/testing/suite/workertest"},
 	"github.com/google/go-cmp":                  {"internal/testing/suite/tasktest/...", "internal/testing/suite/dirstoretest", "internal/testing/suite/inboxtest", "internal/testing/suite/memorytest", "internal/testing/suite/bustest", "internal/testing/suite/deadlettertest", "internal/testing/transcript"},
@@ -268,7 +268,7 @@ var edgeOnly = map[string][]string{
 	// which supplies its adapters; grpcbind, which calls the engine; the facade, which
 	// registers agents with it; and the command, which reads the documents of adminapi.
 	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", ".", "internal/testing/hubtest"},
-	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
+	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli", "internal/backup"},
 	module + "/internal/store/pgstore":       {"internal/server", "internal/cli"},

@@ -13,7 +13,7 @@ const partsFolder = "internal/parts/"
 // mayNameParts are files and folders, beside the part's own folder, that may name a part: the lists of
 // parts, tests with programs of a system, documentation, and the generated schema of the whole program.
 var mayNameParts = []string{
-	partsFolder, "cmd/parley/parts.go", "internal/testing/allparts/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
+	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "internal/testing/allparts/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
 	"docs/", "CHANGELOG.md", "README.md", "deploy/helm/parley/values.schema.json",
 }
 

@@ -1,10 +1,12 @@
-// Package parts registers the parts of a program: features that it can be built without, such as the
-// ways of another system.
+// Package registry has the parts of a program: features that it can be built without, such as support
+// for another system.
 //
-// A part is a folder below this one. It registers itself when it is imported, and cmd/parley
+// A part is a folder of internal/parts. It registers itself when it is imported, and cmd/parley
 // imports those that the program has. A part adds values of types that the packages which use them
 // declare, such as config.Keys; a package finds them with [Added]. It thus names no part.
-package parts
+//
+// Only init functions may call [Register]. All other functions are safe for concurrent use after them.
+package registry
 
 import (
 	"maps"
@@ -17,7 +19,7 @@ var registered = make(map[string][]any)
 // Register adds a part to the program. It is called by init functions.
 func Register(name string, adds ...any) {
 	if _, ok := registered[name]; ok {
-		panic("parts: " + name + " is registered twice")
+		panic("registry: " + name + " is registered twice")
 	}
 	registered[name] = adds
 }

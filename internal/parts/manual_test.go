@@ -1,4 +1,4 @@
-package config_test
+package parts_test
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/config"
+	_ "github.com/parley-a2a/parley/internal/testing/allparts"
 )
 
 // TestManualOfSystems: each parley.yaml of docs/systems.md loads.
