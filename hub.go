@@ -22,6 +22,8 @@ import (
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	_ "github.com/parley-a2a/parley/internal/parts/aguifront" // every hub of an embedder has both surfaces
+	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"

@@ -36,5 +36,7 @@
 // Handler returns an http.Handler that works with net/http/httptest. Call Run concurrently.
 package parley
 
+import "github.com/parley-a2a/parley/internal/version"
+
 // Version is the version of this release.
-const Version = "0.1.0-dev"
+const Version = version.Version

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/backup"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -27,7 +27,7 @@ func (c *backupCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	src := backup.Source{Dir: c.Data, Outside: outside, Parley: parley.Version, AcceptLoss: c.AcceptLoss}
+	src := backup.Source{Dir: c.Data, Outside: outside, Parley: version.Version, AcceptLoss: c.AcceptLoss}
 	if lost := server.AuditLoss(in.soft, c.Data); lost != "" {
 		src.Lost = append(src.Lost, lost)
 	}

@@ -8,12 +8,12 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 type mcpCmd struct {
@@ -51,7 +51,7 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		}
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
-	s := endpoint.NewServer(parley.Version)
+	s := endpoint.NewServer(version.Version)
 	s.Tools = endpoint.Offered(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
 	s.Choice, s.Logger = choice, logger
 	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}

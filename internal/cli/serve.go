@@ -16,12 +16,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/heap"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -78,7 +79,7 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 			return advise(err, cfg)
 		}
 		if a := h.About(); cfg.Log.Format == "json" { // a reader of JSON reads nothing else
-			slog.New(slog.NewJSONHandler(o.Stdout, nil)).Info("hub", "version", parley.Version, "address", a.URL, "console", a.Console, "grpc", a.GRPC, "data", a.Data,
+			slog.New(slog.NewJSONHandler(o.Stdout, nil)).Info("hub", "version", version.Version, "address", a.URL, "console", a.Console, "grpc", a.GRPC, "data", a.Data,
 				"config", cfg.File, "bus", a.Bus, "agents", a.Agents, "access", a.Access)
 		} else if err := announce(o.Stdout, a, cfg); err != nil {
 			logger.Warn("the summary of the hub was not printed", "error", err) // the disk of its output may be full
@@ -191,7 +192,7 @@ func announce(w io.Writer, h server.About, cfg *config.Config) error {
 			fmt.Fprintf(&b, "  %-8s %s\n", name, value)
 		}
 	}
-	fmt.Fprintf(&b, "Parley %s\n", parley.Version)
+	fmt.Fprintf(&b, "Parley %s\n", version.Version)
 	row("Address", h.URL)
 	row("Console", h.Console)
 	row("gRPC", h.GRPC)
@@ -235,7 +236,7 @@ func serveHub(in interrupts, h *server.Hub, logger *slog.Logger) error {
 // advise adds the correct usage to an error of the configuration.
 func advise(err error, cfg *config.Config) error {
 	switch {
-	case errors.Is(err, parley.ErrAnonymous):
+	case errors.Is(err, hub.ErrAnonymous):
 		wrong := new(server.ConfigError)
 		errors.As(err, &wrong)
 		return usagef("%w; give callers keys with \"parley keys add --data %s\", or set --allow-anonymous if every caller may call", wrong.Err, quote(cfg.Data))

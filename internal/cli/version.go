@@ -9,7 +9,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 type versionCmd struct {
@@ -66,7 +66,7 @@ func build() buildInfo {
 }
 
 func readBuild(info *debug.BuildInfo) buildInfo {
-	b := buildInfo{version: parley.Version, commit: "unknown"}
+	b := buildInfo{version: version.Version, commit: "unknown"}
 	// A program that was built from a tag has the version of its module.
 	if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") && !strings.Contains(v, "+") {
 		b.version = strings.TrimPrefix(v, "v")

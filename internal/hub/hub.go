@@ -16,13 +16,12 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/events"
-	"github.com/parley-a2a/parley/internal/front/aguifront"
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/inside"
-	"github.com/parley-a2a/parley/internal/front/openaifront"
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/push"
 )
@@ -139,10 +138,12 @@ func (h *Hub) Engine() *engine.Engine { return h.engine }
 // Pusher returns the dispatcher of webhooks, or nil without push notifications.
 func (h *Hub) Pusher() *push.Dispatcher { return h.pusher }
 
-// Mount creates the HTTP front.
+// Mount creates the HTTP front, with the surfaces of the parts.
 func (h *Hub) Mount(f Front) {
 	f.Engine, f.Auth, f.Logger = h.engine, h.parts.Auth, h.parts.Logger
-	f.Surfaces = []surface.Surface{&openaifront.Front{Engine: h.engine, Since: time.Now()}, &aguifront.Front{Engine: h.engine}}
+	for _, open := range registry.Added[surface.New]() {
+		f.Surfaces = append(f.Surfaces, open(h.engine))
+	}
 	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
 	f.AllowedHosts, f.SpoolDir = h.settings.AllowedHosts, h.settings.SpoolDir
 	if h.parts.MCP != nil {

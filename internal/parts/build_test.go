@@ -3,6 +3,7 @@ package parts_test
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +24,16 @@ const (
 
 // uses has, for each part, parley.yaml with everything that the part adds to it.
 var uses = map[string]string{
+	"aguifront":        "",
+	"openaifront":      "",
 	"awaken":           "profile: awaken\ndirectory: {specs: [.]}\n",
 	"protoworkstacean": "directory: {agents_file: agents.yaml}\n",
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// paths has a path of each part that serves some.
+var paths = map[string]string{"aguifront": "/ag-ui/", "openaifront": "/v1/models"}
 
 // TestBuildWithout builds the program without parts, and with each one alone. It serves hubs with a
 // parley.yaml, and reports a key of a part that it does not have with file, line and key.
@@ -47,7 +53,7 @@ func TestBuildWithout(t *testing.T) {
 					said += err.Error()
 				}
 				const absent = "this program was built without "
-				if name != only != strings.Contains(said, absent+name) || name == only && strings.Contains(said, absent) {
+				if (text != "" && name != only) != strings.Contains(said, absent+name) || name == only && strings.Contains(said, absent) {
 					t.Errorf("doctor with the keys of %s says: %s", name, said)
 				}
 			}
@@ -60,6 +66,16 @@ func TestBuildWithout(t *testing.T) {
 			}
 			if out, err := h.Parley(t.Context(), "send", "upper", "hello"); err != nil || !strings.Contains(out, "HELLO") {
 				t.Errorf("send: %v: %s", err, out)
+			}
+			for name, path := range paths {
+				resp, err := hubtest.Do(t.Context(), hubtest.Request{URL: h.URL() + path})
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp.Body.Close()
+				if (resp.StatusCode != http.StatusNotFound) != (name == only) {
+					t.Errorf("GET %s: %s", path, resp.Status)
+				}
 			}
 			h.Stop()
 		})
@@ -115,7 +131,7 @@ func TestLists(t *testing.T) {
 	}
 	owners := slices.Compact(slices.Sorted(maps.Values(registry.Known())))
 	for what, got := range map[string][]string{
-		"cases of TestBuildWithout": slices.Sorted(maps.Keys(uses)), "owners of keys": owners,
+		"cases of TestBuildWithout": slices.Sorted(maps.Keys(uses)), "owners of keys and parts with paths": slices.Sorted(slices.Values(append(owners, slices.Collect(maps.Keys(paths))...))),
 		"imports of cmd/parley": imports(t, list), "imports of allparts": imports(t, "../testing/allparts/allparts.go"),
 	} {
 		if !slices.Equal(got, folders) {

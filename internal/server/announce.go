@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/console"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // About describes an open hub for people.
@@ -50,7 +50,7 @@ func (h *Hub) console() http.Handler {
 	}
 	c := &console.Handler{
 		Hub:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.core.Handler().ServeHTTP(w, r) }),
-		Version: parley.Version, Logger: h.logger, PublicURL: h.cfg.PublicURL, AllowedHosts: h.cfg.AllowedHosts, Providers: h.providers,
+		Version: version.Version, Logger: h.logger, PublicURL: h.cfg.PublicURL, AllowedHosts: h.cfg.AllowedHosts, Providers: h.providers,
 	}
 	h.opened(func() error { c.Close(); return nil })
 	return c
@@ -101,7 +101,7 @@ func (h *Hub) credentials() string {
 // duration converts d to the type of the hub's packages.
 func duration(d config.Duration) time.Duration { return time.Duration(d) }
 
-// CheckAnonymous returns a *ConfigError with parley.ErrAnonymous for an address that other
+// CheckAnonymous returns a *ConfigError with hub.ErrAnonymous for an address that other
 // machines can reach, unless the configuration allows anonymous callers.
 func CheckAnonymous(cfg *config.Config) error {
 	if cfg.AllowAnonymous {

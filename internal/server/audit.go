@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // auditParts is the audit log of a hub. The zero value has no log.
@@ -119,7 +119,7 @@ func (h *Hub) auditStart() {
 		detail = append(detail, audit.Field{Name: "hub", Value: h.cfg.HubID})
 	}
 	err := l.Append(&audit.Record{
-		Actor: theHub, Action: audit.HubStart, Subject: audit.Subject{Kind: "hub", ID: parley.Version},
+		Actor: theHub, Action: audit.HubStart, Subject: audit.Subject{Kind: "hub", ID: version.Version},
 		Detail: detail,
 	})
 	if err != nil {
@@ -136,7 +136,7 @@ var theHub = audit.Actor{ID: "hub"}
 func (h *Hub) auditStop() error {
 	l := h.audit.log
 	if h.audit.started {
-		l.Note(&audit.Record{Actor: theHub, Action: audit.HubStop, Subject: audit.Subject{Kind: "hub", ID: parley.Version}})
+		l.Note(&audit.Record{Actor: theHub, Action: audit.HubStop, Subject: audit.Subject{Kind: "hub", ID: version.Version}})
 	}
 	err := l.Close()
 	if h.audit.started {

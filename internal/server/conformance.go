@@ -14,7 +14,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/check"
 	"github.com/parley-a2a/parley/internal/check/wire"
@@ -23,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // Limits of a check by the hub.
@@ -63,7 +63,7 @@ func (c *checker) Check(ctx context.Context, q *adminjson.CheckRequest) (*adminj
 	defer transport.CloseIdleConnections()
 	report, err := check.Run(ctx, check.Options{
 		URL: at, Only: q.Only, Timeout: cmp.Or(c.limit, checkTime),
-		Wire: wire.Options{HTTP: transport, Dial: d.grpc, Key: q.Key, Timeout: checkCall, UserAgent: "parley/" + parley.Version},
+		Wire: wire.Options{HTTP: transport, Dial: d.grpc, Key: q.Key, Timeout: checkCall, UserAgent: "parley/" + version.Version},
 	})
 	switch {
 	case report == nil:

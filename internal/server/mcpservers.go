@@ -5,7 +5,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
@@ -14,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
 	"github.com/parley-a2a/parley/internal/membudget"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // mcpServers creates the clients of the configured MCP servers, which runMCPServers runs.
@@ -29,7 +29,7 @@ func (h *Hub) mcpServers() *mcpclient.Set {
 func (h *Hub) mcpClient(m *config.MCPServer, memory *membudget.Budget) *mcpclient.Client {
 	c := &mcpclient.Client{
 		Name: m.Name, URL: m.URL, Header: m.Header(), Lazy: m.Start == "demand", Choice: m.Tools.Choice(),
-		Version: parley.Version, Logger: h.logger, Guard: h.cfg.Safety.Guard(), Memory: memory,
+		Version: version.Version, Logger: h.logger, Guard: h.cfg.Safety.Guard(), Memory: memory,
 		Limits: mcpclient.Limits{
 			Call: duration(m.Timeout), Calls: m.Calls, Tools: m.MaxTools, Message: int(m.MaxMessage),
 		},
@@ -97,7 +97,7 @@ func (h *Hub) mcp() hub.MCP {
 		return nil
 	}
 	return &endpoint.Endpoint{
-		URL: cmp.Or(h.cfg.PublicURL, h.URL()), Version: parley.Version, NoToolbox: c.NoToolbox, Bridge: c.Bridge, Choice: c.Choice(),
+		URL: cmp.Or(h.cfg.PublicURL, h.URL()), Version: version.Version, NoToolbox: c.NoToolbox, Bridge: c.Bridge, Choice: c.Choice(),
 		Guard: h.cfg.Safety.Guard(), WriteTime: duration(h.cfg.Limits.WriteTime), KeepAlive: duration(h.cfg.Limits.KeepAlive), MaxMessage: int(h.cfg.Limits.Body), Logger: h.logger,
 	}
 }

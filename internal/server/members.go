@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
+	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -28,7 +28,7 @@ func (h *Hub) member() *cluster.Hub {
 		return nil
 	}
 	return &cluster.Hub{
-		ID: h.cfg.HubID, Holder: cluster.NewHolder(), Version: parley.Version,
+		ID: h.cfg.HubID, Holder: cluster.NewHolder(), Version: version.Version,
 		Config: h.cfg.Fingerprint(), Address: h.cfg.Listen,
 	}
 }

@@ -3,10 +3,10 @@ package server
 import (
 	"cmp"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -20,7 +20,7 @@ func (h *Hub) settings() hub.Settings {
 		},
 		Extended: engine.ExtendedCards{Token: c.ExtendedCard.Token, Authenticated: c.ExtendedCard.Authenticated},
 		Push:     pushOptions(&c.Push), Default: task.Agent(cmp.Or(c.DefaultAgent, "default")), NoRecording: c.Memory.Off,
-		About: c.Cards.About(), NoClientIDs: c.NoClientIDs, ShareTrees: c.ShareTrees, SpoolDir: h.dir.Join(spoolName), PublicURL: c.PublicURL, AllowedHosts: c.AllowedHosts, Bearers: h.identity.bearers, Version: parley.Version, Commit: h.commit,
+		About: c.Cards.About(), NoClientIDs: c.NoClientIDs, ShareTrees: c.ShareTrees, SpoolDir: h.dir.Join(spoolName), PublicURL: c.PublicURL, AllowedHosts: c.AllowedHosts, Bearers: h.identity.bearers, Version: version.Version, Commit: h.commit,
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -21,7 +21,7 @@ const flushTimeout = 3 * time.Second
 func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 	h.telemetry, err = export.Start(ctx, export.Config{
 		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
-		Version: parley.Version, Logger: h.logger,
+		Version: version.Version, Logger: h.logger,
 	})
 	if err == nil {
 		h.opened(h.stopTelemetry)

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/dump"
+	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
@@ -67,7 +67,7 @@ func exportFile(ctx context.Context, cfg *config.Config, to string, running bool
 
 // exportTo writes the store first: large parts are on the disk before an entry names them.
 func exportTo(ctx context.Context, cfg *config.Config, to io.Writer, running bool) (*dump.End, error) {
-	h := dump.Header{Parley: parley.Version, Store: "sqlite", Made: time.Now().UTC().Truncate(time.Second)}
+	h := dump.Header{Parley: version.Version, Store: "sqlite", Made: time.Now().UTC().Truncate(time.Second)}
 	var err error
 	if OnDatabase(cfg.Store) {
 		h.Store = "postgres"

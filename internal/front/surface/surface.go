@@ -1,5 +1,5 @@
 // Package surface defines the interface between the HTTP front and surfaces in the shapes of
-// other ecosystems: chat completions, AG-UI.
+// other ecosystems, which parts add.
 //
 // # Overview
 //
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -38,6 +39,9 @@ type Surface interface {
 	// AppendError appends the body of an answer with an error.
 	AppendError(dst []byte, r *dialect.Report) []byte
 }
+
+// New makes a surface that a part adds to the hub with an engine.
+type New func(e *engine.Engine) Surface
 
 // Request is a request to a Surface. The front supplies the functions, which are never nil.
 type Request struct {

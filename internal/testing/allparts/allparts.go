@@ -4,6 +4,8 @@
 package allparts
 
 import (
+	_ "github.com/parley-a2a/parley/internal/parts/aguifront"
 	_ "github.com/parley-a2a/parley/internal/parts/awaken"
+	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
 	_ "github.com/parley-a2a/parley/internal/parts/protoworkstacean"
 )

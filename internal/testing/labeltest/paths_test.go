@@ -110,9 +110,9 @@ var paths = map[string]string{
 	"internal/llm/mcp/stdio decode":             "-", // errors about messages of the host
 
 	"internal/llm/openai wireOf":              "-", // the request of a model agent, for the wire
-	"internal/front/aguifront appendHistory":  "the caller's message",
-	"internal/front/openaifront writeMessage": "-", // the answer of an agent to its caller
-	"internal/front/openaifront newParts":     "-", // the answer of an agent to its caller
+	"internal/parts/aguifront appendHistory":  "the caller's message",
+	"internal/parts/openaifront writeMessage": "-", // the answer of an agent to its caller
+	"internal/parts/openaifront newParts":     "-", // the answer of an agent to its caller
 	"internal/agents/model arrive":            "the notice that dispatched work",
 }
 

@@ -25,7 +25,7 @@ var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", 
 
 var (
 	stores = []string{"store/..."}
-	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/front/openaifront/...", "internal/front/aguifront/...", "internal/front/console/...", "internal/front/rockbotfront/..."}
+	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/parts/openaifront/...", "internal/parts/aguifront/...", "internal/front/console/...", "internal/front/rockbotfront/..."}
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
 
@@ -113,7 +113,7 @@ var directions = []direction{
 		why: "a front speaks to the engine alone",
 	},
 	{
-		from: []string{"internal/front/surface", "internal/front/exchange", "internal/front/openaifront", "internal/front/aguifront"}, not: append([]string{".", "internal/front/httpfront/...", "internal/cli/...", "internal/server/...", "client/..."}, stores...), deep: true,
+		from: []string{"internal/front/surface", "internal/front/exchange", "internal/parts/openaifront", "internal/parts/aguifront"}, not: append([]string{".", "internal/front/httpfront/...", "internal/cli/...", "internal/server/...", "client/..."}, stores...), deep: true,
 		why: "a surface knows the engine, and its host by what it is given",
 	},
 	{

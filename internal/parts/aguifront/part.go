@@ -1,0 +1,11 @@
+package aguifront
+
+import (
+	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/registry"
+)
+
+func init() {
+	registry.Register("aguifront", surface.New(func(e *engine.Engine) surface.Surface { return &Front{Engine: e} }))
+}
