@@ -34,8 +34,8 @@
 // holds the table of errors.
 //
 // Surfaces in the shapes of other ecosystems (package surface) serve further paths, such as
-// /v1/models, /v1/chat/completions and /ag-ui/{agent}. They share the front's guard,
-// authentication and limits, and have their own shape of errors.
+// /v1/chat/completions. They share the front's guard, authentication and limits, and have their
+// own shape of errors.
 //
 // # Dialects
 //

@@ -11,10 +11,10 @@ import (
 const partsFolder = "internal/parts/"
 
 // mayNameParts are files and folders, beside the part's own folder, that may name a part: the lists of
-// parts, tests with programs of a system, documentation, and the generated schema of the whole program.
+// parts, of which hub.go has that of embedders, tests with programs of a system, documentation, and the generated schema of the whole program.
 var mayNameParts = []string{
-	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "internal/testing/allparts/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
-	"docs/", "CHANGELOG.md", "README.md", "deploy/helm/parley/values.schema.json",
+	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "internal/testing/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
+	"docs/", "CHANGELOG.md", "README.md", "CONTRIBUTING.md", "deploy/helm/parley/values.schema.json",
 }
 
 // TestCoreNamesNoPart: a feature that registers itself has no name elsewhere.
