@@ -43,16 +43,14 @@ func (a *Added) in(mapping string) []any {
 	return *a
 }
 
-// Get returns the keys in the struct T, which a part has added.
-func Get[T any](a *Added) *T {
-	for _, v := range *a {
+// Get returns the keys in the struct T, which a part of the program has added to a mapping.
+func Get[T any](mapping yamlfile.Extended) *T {
+	for _, v := range mapping.Extensions() {
 		if t, ok := v.(*T); ok {
 			return t
 		}
 	}
-	t := new(T)
-	*a = append(*a, t)
-	return t
+	panic(fmt.Sprintf("config: no part has added %T", *new(T)))
 }
 
 // Flags are flags of "parley serve" that a part adds: a pointer to a struct with tags of kong.

@@ -38,7 +38,7 @@ func TestAddedKeys(t *testing.T) {
 		}
 	}
 	c := parse(t, "log: {level: info}\ndirectory: {lists: [a]}\nprofile: other")
-	if got := config.Get[lists](&c.Directory.Added).Lists; strings.Join(got, " ") == "" {
+	if got := config.Get[lists](&c.Directory).Lists; strings.Join(got, " ") == "" {
 		t.Errorf("lists = %q", got)
 	}
 	if got := c.Interfaces(); len(got) != 2 || got[0] != "GRPC" {

@@ -33,7 +33,7 @@ type keys struct {
 
 const schema = `"specs": {"$ref": "#/$defs/texts", "description": "Files of agent specs, or folders of them. A relative path counts from the folder of this file."}`
 
-func keysOf(c *config.Config) *keys { return config.Get[keys](&c.Directory.Added) }
+func keysOf(c *config.Config) *keys { return config.Get[keys](&c.Directory) }
 
 // flags are the flags of the part.
 type flags struct {

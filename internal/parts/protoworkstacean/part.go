@@ -34,7 +34,7 @@ type keys struct {
 
 const schema = `"agents_file": {"$ref": "#/$defs/text", "description": "A list of agents in the form of protoWorkstacean. Default: agents.yaml in the current folder, in ./workspace or in the data folder, if it is there"}`
 
-func keysOf(c *config.Config) *keys { return config.Get[keys](&c.Directory.Added) }
+func keysOf(c *config.Config) *keys { return config.Get[keys](&c.Directory) }
 
 // flags are the flags of the part.
 type flags struct {
