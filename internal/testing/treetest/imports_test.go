@@ -267,7 +267,7 @@ var edgeOnly = map[string][]string{
 	// internal/hub assembles the engine and the fronts. The other packages here are: server,
 	// which supplies its adapters; grpcbind, which calls the engine; the facade, which
 	// registers agents with it; and the command, which reads the documents of adminapi.
-	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/server", "grpcbind", ".", "internal/testing/hubtest"},
+	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", ".", "internal/testing/hubtest"},
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli", "internal/backup"},
