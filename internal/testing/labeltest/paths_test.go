@@ -125,7 +125,7 @@ func TestPathsToModels(t *testing.T) {
 	t.Parallel()
 	rows := pathsOfDocs(t)
 	found := make(map[string]bool)
-	for _, folder := range []string{"agent", "client", "inbox", "internal", "llm"} {
+	for _, folder := range []string{"agent", "client", "internal", "worker"} {
 		for site, uses := range sites(t, folder) {
 			found[site] = true
 			if paths[site] == "" && len(uses.builders) > 0 {
