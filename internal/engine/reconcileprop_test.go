@@ -92,6 +92,7 @@ func (s *sequence) send(r *op.Send, d action) {
 	})
 }
 
+// do performs an action in the bubble of the test.
 func (s *sequence) do(d action) {
 	id, known := s.id(d.Task)
 	switch {
