@@ -92,7 +92,7 @@ func (j *job) handlePiece(e *bus.Envelope) {
 }
 
 // currentWork returns the work with its fetched content.
-func (j *job) currentWork() *protocol.Job {
+func (j *job) currentWork() *protocol.Work {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	w := j.work

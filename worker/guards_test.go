@@ -87,16 +87,19 @@ func (h *manualHub) publish(to bus.Address, kind bus.Type, seq int64, body any) 
 	synctest.Wait()
 }
 
-// work publishes work and waits for the claim.
-func (h *manualHub) work() {
+func (h *manualHub) newWork() *protocol.Work {
 	h.t.Helper()
 	message, err := json.Marshal(a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi")))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.publish(protocol.JobAt("x"), protocol.TypeJob, 0, &protocol.Job{
-		Agent: "x", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name,
-	})
+	return &protocol.Work{Agent: "x", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name}
+}
+
+// work publishes work and waits for the claim.
+func (h *manualHub) work() {
+	h.t.Helper()
+	h.publish(protocol.JobAt("x"), protocol.TypeWork, 0, h.newWork())
 	for d := range h.control {
 		if d.Type != protocol.TypeClaim {
 			continue
@@ -185,7 +188,7 @@ func TestEventsAreKeptUntilTheyAreConfirmed(t *testing.T) {
 		if got := h.reported(); got != "2 3 " {
 			t.Errorf("after event 1 is confirmed the worker reports events %q, want 2 3", got)
 		}
-		h.notify(protocol.TypeResend, 3, &protocol.Resend{})
+		h.notify(protocol.TypeConfirm, 0, &protocol.Confirm{Resend: 3})
 		if got := h.reported(); got != "3 " {
 			t.Errorf("the hub asks for event 3, and the worker reports events %q", got)
 		}
@@ -277,7 +280,7 @@ func TestMessagesWithoutSignature(t *testing.T) {
 
 				h.signer = forged
 				h.notify(protocol.TypeConfirm, 1, &protocol.Confirm{Final: true})
-				h.notify(protocol.TypeStop, 0, &protocol.Stop{Reason: "forged"})
+				h.notify(protocol.TypeDeny, 0, &protocol.Deny{Reason: "forged"})
 				h.notify(protocol.TypeCancel, 0, &protocol.Cancel{})
 				if len(stopped) > 0 || h.held() != 1 {
 					t.Errorf("a forged message ends the task: stopped %d, %d deliveries are held", len(stopped), h.held())

@@ -22,7 +22,7 @@ type job struct {
 	run   *run
 	key   jobKey
 	env   *bus.Envelope
-	work  protocol.Job
+	work  protocol.Work
 	nonce string
 	// hubTopic receives the worker's messages, reportQueue those reports that must not be lost.
 	hubTopic, reportQueue bus.Address
@@ -58,10 +58,10 @@ type job struct {
 
 // newJob checks a delivery and returns its job.
 func (r *run) newJob(d *bus.Delivery) (*job, error) {
-	if d.Type != protocol.TypeJob {
+	if d.Type != protocol.TypeWork {
 		return nil, fmt.Errorf("type %q is not known at the queue of an agent", d.Type)
 	}
-	if r.Keys != nil && d.At.Kind == bus.QueueKind { // offers are verified
+	if r.Keys != nil && d.At.Kind == bus.QueueKind { // listen has verified those of its topic
 		if err := r.Keys.Verify(d.Envelope); err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (r *run) newJob(d *bus.Delivery) (*job, error) {
 	if !ok || d.Task == "" {
 		return nil, fmt.Errorf("task %q from %q: work has a task and comes from a hub", d.Task, d.Source)
 	}
-	if to := d.Destination; to != "" && to != "agent/"+string(r.Name) {
+	if to := d.Destination; to != "" && to != "agent/"+string(r.Name) && d.At.Kind == bus.QueueKind {
 		return nil, fmt.Errorf("it is for %q, and arrived at agent %q", to, r.Name)
 	}
 	j := &job{
@@ -226,26 +226,34 @@ func (j *job) handle(e *bus.Envelope) {
 	case protocol.TypeConfirm:
 		var c protocol.Confirm
 		if protocol.Decode(e.Body, &c) == nil {
-			j.buffer.confirm(e.Seq, c.Final)
+			j.confirm(e.Seq, &c)
 		}
-	case protocol.TypeResend:
-		j.buffer.resendFrom(e.Seq)
 	case protocol.TypePiece:
 		j.handlePiece(e)
 	case protocol.TypeCancel:
 		j.cancel(e)
-	case protocol.TypeMessageWaiting:
-		j.messageWaiting()
-	case protocol.TypeStop:
-		j.handleStop(e)
+	case protocol.TypeDeny:
+		j.handleDeny(e)
 	}
 }
 
-func (j *job) handleStop(e *bus.Envelope) {
-	var stop protocol.Stop
-	_ = json.Unmarshal(e.Body, &stop) // the reason is for people
-	j.run.Logger.Info("run is stopped", "agent", j.run.Name, "task", j.key.task, "epoch", e.Epoch, "reason", stop.Reason)
-	j.end(fmt.Errorf("%w: %s", errStopped, stop.Reason))
+// confirm handles the confirmation of the events up to number seq.
+func (j *job) confirm(seq int64, c *protocol.Confirm) {
+	j.buffer.confirm(seq, c.Final)
+	if c.Resend > 0 {
+		j.buffer.resendFrom(c.Resend)
+	}
+	if c.MessageWaiting {
+		j.messageWaiting()
+	}
+}
+
+// handleDeny ends a run that does not count.
+func (j *job) handleDeny(e *bus.Envelope) {
+	var deny protocol.Deny
+	_ = json.Unmarshal(e.Body, &deny) // the reason is for people
+	j.run.Logger.Info("run is stopped", "agent", j.run.Name, "task", j.key.task, "epoch", e.Epoch, "reason", deny.Reason)
+	j.end(fmt.Errorf("%w: %s", errStopped, deny.Reason))
 }
 
 // end stops the job at once and closes its buffer.
@@ -301,7 +309,7 @@ func (j *job) apply(how bus.Settlement, deliveries ...*bus.Delivery) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(j.ctx), grace)
 	defer stop()
 	for _, d := range deliveries {
-		if d.Settle != nil { // not of an offer
+		if d.Settle != nil { // not of work from the topic
 			j.run.logSettlement(d.Settle(ctx, how))
 		}
 	}

@@ -16,14 +16,9 @@ func (r *run) offered() int {
 	return r.Concurrency
 }
 
-// takeOffer performs work that a hub has sent to this worker alone. Its signature was verified. An
-// offer that is dropped is published at the queue.
-func (r *run) takeOffer(offer *bus.Envelope) {
-	e, err := workOf(offer)
-	if err != nil || e.Source != offer.Source || e.Task != offer.Task || e.Owner != offer.Owner {
-		r.Logger.Warn("offer ignored", "agent", r.Name, "task", offer.Task, "from", offer.Source, "error", err)
-		return
-	}
+// takeOffer performs work that a hub has sent to this worker alone. Its signature was verified. The
+// hub publishes work that is dropped at the queue.
+func (r *run) takeOffer(e *bus.Envelope) {
 	if r.offered() == 0 || r.accepting.Err() != nil || !r.track() {
 		return
 	}
@@ -37,14 +32,6 @@ func (r *run) takeOffer(offer *bus.Envelope) {
 			r.perform(r.accepting, j)
 		}
 	}()
-}
-
-func workOf(offer *bus.Envelope) (*bus.Envelope, error) {
-	var o protocol.Offer
-	if err := protocol.Decode(offer.Body, &o); err != nil {
-		return nil, err
-	}
-	return bus.Decode(o.Work)
 }
 
 // takeSlot waits for a slot while an offer is valid; it reports whether there is one.

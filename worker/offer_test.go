@@ -2,7 +2,6 @@ package worker_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,24 +16,9 @@ import (
 )
 
 // offer sends an offer of work of another task than the one of work, in the name of a hub.
-func (h *manualHub) offer(id, source string) {
+func (h *manualHub) offer() {
 	h.t.Helper()
-	message, err := json.Marshal(a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi")))
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	body, err := protocol.Encode(&protocol.Job{
-		Agent: "x", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name,
-	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	e := &bus.Envelope{ID: "work", Type: protocol.TypeJob, Source: source, ReplyTo: protocol.ControlAt("h").Name, Task: id, Body: body}
-	b, err := e.Encode()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	h.publish(protocol.WorkerAt(h.worker), protocol.TypeOffer, 0, &protocol.Offer{Work: b})
+	h.publish(protocol.WorkerAt(h.worker), protocol.TypeWork, 0, h.newWork())
 }
 
 // claimed reports whether the worker has claimed a task.
@@ -61,26 +45,29 @@ func TestDroppedOffers(t *testing.T) {
 		h := startManualHub(t, agent.Func(waitFor(release)), func(w *worker.Worker) { w.Concurrency = 1 })
 		h.work()
 		h.grant()
-		h.offer("t", "hub/h")
+		h.offer()
 		time.Sleep(protocol.OfferPatience)
 		close(release)
 		h.notify(protocol.TypeConfirm, 1, &protocol.Confirm{Final: true})
 		if h.claimed() {
 			t.Error("the worker has claimed an offer that it had dropped")
 		}
-		h.offer("t", "hub/h")
+		h.offer()
 		if !h.claimed() {
 			t.Error("the worker has not claimed an offer although it has a slot")
 		}
 	})
 }
 
-// TestForgedOffers: an offer without the signature of the hub, or with the work of another hub or task,
-// is ignored.
+// TestForgedOffers: work at the topic of a worker without the signature of the hub is ignored.
 func TestForgedOffers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		signer, err := bus.NewSigner("h", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forger, err := bus.NewSigner("h", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,16 +79,14 @@ func TestForgedOffers(t *testing.T) {
 		h.signer = signer
 		h.work()
 		h.notify(protocol.TypeDeny, 0, &protocol.Deny{Nonce: h.nonce, Reason: "test"})
-		h.offer("t", "hub/other")
-		h.offer("u", "hub/h")
-		h.signer = nil
-		h.offer("t", "hub/h")
-		if h.claimed() {
-			t.Error("the worker has claimed a forged offer")
+		for _, h.signer = range []*bus.Signer{forger, nil} {
+			if h.offer(); h.claimed() {
+				t.Error("the worker has claimed forged work")
+			}
 		}
 		h.signer = signer
-		if h.offer("t", "hub/h"); !h.claimed() {
-			t.Error("the worker has not claimed an offer")
+		if h.offer(); !h.claimed() {
+			t.Error("the worker has not claimed work")
 		}
 	})
 }

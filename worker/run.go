@@ -332,9 +332,9 @@ func (r *run) listen(ctx context.Context) error {
 
 // handle passes a message from a hub to its job.
 func (r *run) handle(ctx context.Context, e *bus.Envelope) {
-	if e.Type == protocol.TypeUnused {
-		r.unused(e)
-	} else if e.Type == protocol.TypeOffer {
+	if e.Type == protocol.TypeDeny && e.Task == "" {
+		r.denied(e)
+	} else if e.Type == protocol.TypeWork {
 		r.takeOffer(e)
 	} else if j := r.find(keyOf(e)); j != nil {
 		j.handle(e)
@@ -343,14 +343,14 @@ func (r *run) handle(ctx context.Context, e *bus.Envelope) {
 	}
 }
 
-// unused logs that a hub gives the agent no tasks.
-func (r *run) unused(e *bus.Envelope) {
-	var u protocol.Unused
-	if err := protocol.Decode(e.Body, &u); err != nil {
+// denied logs that a hub gives the agent no tasks.
+func (r *run) denied(e *bus.Envelope) {
+	var deny protocol.Deny
+	if err := protocol.Decode(e.Body, &deny); err != nil {
 		r.Logger.Warn("envelope ignored", "agent", r.Name, "error", err)
 		return
 	}
-	r.Logger.Warn("the hub gives this worker no tasks", "agent", r.Name, "from", e.Source, "reason", u.Reason)
+	r.Logger.Warn("the hub gives this worker no tasks", "agent", r.Name, "from", e.Source, "reason", deny.Reason)
 }
 
 // decline returns a job to the hub if its grant arrived after the worker stopped waiting.

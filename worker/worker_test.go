@@ -67,11 +67,11 @@ func TestNewerWorkReplacesAClaim(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- (&worker.Worker{Bus: b.Peer(), Name: "x", Executor: idle}).Run(ctx) }()
 		for n := range 2 {
-			body, err := protocol.Encode(&protocol.Job{Agent: "x", Delivery: int64(n + 1), Reports: protocol.ReportAt("h").Name})
+			body, err := protocol.Encode(&protocol.Work{Agent: "x", Delivery: int64(n + 1), Reports: protocol.ReportAt("h").Name})
 			if err != nil {
 				t.Fatal(err)
 			}
-			e := &bus.Envelope{ID: string(rune('a' + n)), Type: protocol.TypeJob, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Body: body}
+			e := &bus.Envelope{ID: string(rune('a' + n)), Type: protocol.TypeWork, Source: "hub/h", ReplyTo: protocol.ControlAt("h").Name, Task: "t", Body: body}
 			if err := b.Publish(ctx, protocol.JobAt("x"), e); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestAnnouncedOnceItListens(t *testing.T) {
 				if err := protocol.Decode(d.Body, &a); err != nil || d.Type != protocol.TypeAnnounce {
 					t.Errorf("%s: %v", d.Type, err)
 				}
-				send(protocol.WorkerAt(a.Worker), protocol.TypeUnused, &protocol.Unused{Agent: "x", Reason: "it has another agent"})
+				send(protocol.WorkerAt(a.Worker), protocol.TypeDeny, &protocol.Deny{Reason: "it has another agent"})
 				return
 			}
 		})

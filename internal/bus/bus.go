@@ -104,6 +104,9 @@ type Subscription struct {
 	// Then another receiver gets it. A bus that detects dead receivers may ignore it. Zero
 	// means 30 s.
 	Lease time.Duration
+	// Unreadable, if set, is called with what could be read of an envelope at a topic that is not
+	// valid, such as one of another version, on the goroutine of the loop over Receive.
+	Unreadable func(e *Envelope)
 	// Ready, if set, is called when the receiver gets everything published from then on: once
 	// at the beginning, and after each reconnection. It is called on any goroutine and must not
 	// block.

@@ -10,8 +10,9 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// Version is the version of the wire contract that this package implements: docs/wire.md.
-const Version = 1
+// Version is the version of the wire contract that this package implements: docs/wire.md. A program
+// of another version is refused.
+const Version = 2
 
 // MaxEnvelope is the size of the largest envelope in bytes, encoded. It fits into the default
 // limit of a NATS server (1 MiB), with room for headers.
@@ -128,7 +129,7 @@ func Decode(b []byte) (*Envelope, error) {
 	}
 	switch {
 	case e.Version != Version:
-		return e, fmt.Errorf("envelope %q: version %d, %d is spoken here: %w", e.ID, e.Version, Version, ErrInvalid)
+		return e, fmt.Errorf("envelope %q from %q: version %d of the wire contract, version %d is required: %w", e.ID, e.Source, e.Version, Version, ErrInvalid)
 	case e.ID == "" || e.Type == "" || e.Source == "":
 		return e, fmt.Errorf("envelope %q of type %q from %q: id, type and source are required: %w", e.ID, e.Type, e.Source, ErrInvalid)
 	}

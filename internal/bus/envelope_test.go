@@ -11,7 +11,7 @@ import (
 
 // spellings are texts that decoders disagree about.
 var spellings = []string{
-	`{"v":1,"id":"1","type":"t","time":1,"source":"s"}`,
+	`{"v":2,"id":"1","type":"t","time":1,"source":"s"}`,
 	` { "v" : 1 , "body" : { "a" : 1 } , "id":"1" } `,
 	`{"id":"1","id":"2"}`, `{"id":"1","ID":"2"}`, `{"Id":"1"}`, `{"\u0069d":"1"}`, `{"\u0069d":"1","id":"2"}`, `{"ſource":"s"}`, `{"tasK":"t"}`,
 	`{"id":null}`, `{"id":"1","id":null}`, `{"id":1}`, `{"id":{}}`, `{"v":"1"}`, `{"v":1.0}`, `{"v":1e0}`, `{"v":-0}`, `{"v":9223372036854775808}`,

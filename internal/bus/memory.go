@@ -172,6 +172,9 @@ func (m *Memory) receiveTopic(ctx context.Context, s Subscription, yield func(*D
 			e, err := Decode(data)
 			if err != nil {
 				m.broker.log.Warn("bus: not an envelope", "at", s.At, "error", err)
+				if s.Unreadable != nil {
+					s.Unreadable(e)
+				}
 				continue
 			}
 			if !yield(&Delivery{Envelope: e, At: s.At, Number: 1}, nil) {

@@ -127,14 +127,14 @@ func TestMemoryFull(t *testing.T) {
 
 func TestDeadLetterKeepsTheEnvelope(t *testing.T) {
 	t.Parallel()
-	data := []byte(`{"v":1,"id":"a","type":"t","source":"s","new":{"x":1}, "reason":"old"} ` + "\n")
+	data := []byte(`{"v":2,"id":"a","type":"t","source":"s","new":{"x":1}, "reason":"old"} ` + "\n")
 	dead := bus.DeadLetter(data, work, "because\xff")
 	e := bus.ReadDead(dead)
 	if e.ID != "a" || e.Reason != "because" || e.Queue != work.Name || !bytes.Contains(dead, []byte(`"new":{"x":1}`)) {
 		t.Errorf("DeadLetter = %s, read %+v", dead, e)
 	}
 	for _, data := range [][]byte{
-		nil, []byte("rubbish"), []byte("null"), []byte("{}"), []byte(`{"v":2,"id":"a","type":"t","source":"s"}`),
+		nil, []byte("rubbish"), []byte("null"), []byte("{}"), []byte(`{"v":1,"id":"a","type":"t","source":"s"}`),
 		bytes.Repeat([]byte{'{'}, 2<<20),
 	} {
 		e := bus.ReadDead(bus.DeadLetter(data, work, strings.Repeat("\x01", 9999)))

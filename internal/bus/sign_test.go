@@ -264,9 +264,9 @@ func TestKeyringKnows(t *testing.T) {
 // The form is part of the contract: a change of it breaks every worker.
 func TestForm(t *testing.T) {
 	t.Parallel()
-	e := &Envelope{Version: 1, ID: "é", Type: "job.stop", Time: 5, Source: "hub/h", Body: json.RawMessage(`{"b":[1.50,-2E3,true,false,null,""],"a":"\ud800x\ud83d\ude00"}`)}
+	e := &Envelope{Version: 2, ID: "é", Type: "job.deny", Time: 5, Source: "hub/h", Body: json.RawMessage(`{"b":[1.50,-2E3,true,false,null,""],"a":"\ud800x\ud83d\ude00"}`)}
 	got, err := e.form()
-	want := "parley-bus-1\n{4:body{1:a8:\uFFFDx\U0001F6001:b[#1.50;#-2E3;tfn0:]}2:id2:é6:source5:hub/h4:time#5;4:type8:job.stop1:v#1;}"
+	want := "parley-bus-1\n{4:body{1:a8:\uFFFDx\U0001F6001:b[#1.50;#-2E3;tfn0:]}2:id2:é6:source5:hub/h4:time#5;4:type8:job.deny1:v#2;}"
 	if err != nil || string(got) != want {
 		t.Errorf("form = %q, %v\nwant   %q", got, err, want)
 	}

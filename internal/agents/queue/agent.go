@@ -37,7 +37,7 @@ var (
 
 // Traits implements agent.Described. Work is published while its task is being stored: a worker
 // does not start before its claim is granted, and the hub grants none before the task is
-// stored. A worker counts as lost when its beats stop; a long silence of its agent alone does
+// stored. A worker counts as lost when its heartbeats stop; a long silence of its agent alone does
 // not end a run.
 func (a *Agent) Traits() agent.Traits {
 	return agent.Traits{Resumable: true, Away: true, Early: true, Silence: -1, NoMessage: true, Serial: a.Serial}

@@ -32,16 +32,20 @@ type counter struct {
 
 func newCounter() *counter { return &counter{sent: map[string]int{}} }
 
-func (l *counter) count(e *bus.Envelope) {
+func (l *counter) count(to bus.Address, e *bus.Envelope) {
 	from, _, _ := strings.Cut(e.Source, "/")
+	kind := string(e.Type)
+	if e.Type == protocol.TypeWork && to.Kind == bus.TopicKind {
+		kind = "offer"
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sent[from+" "+string(e.Type)]++
+	l.sent[from+" "+kind]++
 }
 
 // Publish implements bus.Bus. It runs in a bubble.
 func (b *slowTopics) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	b.count(e)
+	b.count(to, e)
 	if to.Kind == bus.TopicKind {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -124,7 +124,8 @@ func (c *DeadLetters) receive(ctx context.Context, at bus.Address) error {
 
 // handle stores a dead envelope, or passes it to the hub to which it belongs.
 func (c *DeadLetters) handle(ctx context.Context, e *bus.Envelope) error {
-	if hub, own := hubOf(e), c.hub(); hub != "" && own != "" && hub != own {
+	dead := opened(e)
+	if hub, own := hubOf(dead), c.hub(); hub != "" && own != "" && hub != own {
 		return c.Bus.Publish(ctx, deadQueue(hub), e)
 	}
 	l, err := LetterOf(e, time.Now())
@@ -142,15 +143,34 @@ func (c *DeadLetters) handle(ctx context.Context, e *bus.Envelope) error {
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
-	if e.Type != protocol.TypeJob || c.Undelivered == nil {
+	if dead.Type != protocol.TypeWork || c.Undelivered == nil {
 		return nil
 	}
-	if err := c.verify(e); err != nil {
+	if err := c.verify(dead); err != nil {
 		c.logger().Warn("dead work is not from this hub: its task continues", "letter", l.ID, "task", l.Task, "error", err)
 		return nil
 	}
-	return c.Undelivered(ctx, e)
+	return c.Undelivered(ctx, dead)
 }
+
+// opened returns the envelope in the bytes that a receiver of another version could not read; else e.
+func opened(e *bus.Envelope) *bus.Envelope {
+	var u bus.Unreadable
+	if e.Type != bus.TypeUnreadable || protocol.Decode(e.Body, &u) != nil {
+		return e
+	}
+	dead, err := bus.Decode(u.Bytes)
+	if err != nil && !older(dead) {
+		return e
+	}
+	if dead.Reason == "" {
+		dead.Reason, dead.Queue = e.Reason, e.Queue
+	}
+	return opened(dead) // an older receiver sends an envelope of its own version
+}
+
+// older reports whether an envelope has an older version than this program.
+func older(e *bus.Envelope) bool { return e.Version > 0 && e.Version < bus.Version }
 
 // verify returns an error if an envelope claims to be from this hub without its signature.
 // Every client of the broker may be able to publish at Dead.
@@ -211,7 +231,7 @@ func (c *DeadLetters) Replay(ctx context.Context, id LetterID) (*Letter, error) 
 		return nil, fmt.Errorf("replay %s: %w", id, ErrUnreadable)
 	}
 	e, err := bus.Decode(l.Envelope)
-	if err != nil {
+	if err != nil && !older(e) { // work and reports of version 1 are those of version 2
 		return nil, fmt.Errorf("replay %s: %w: %w", id, ErrUnreadable, err)
 	}
 	if err := c.verify(e); err != nil {

@@ -79,7 +79,7 @@ func run(t *testing.T, collectors ...*queue.DeadLetters) {
 
 func work(hub, task string) *bus.Envelope {
 	return &bus.Envelope{
-		ID: "e-" + task, Type: protocol.TypeJob, Source: "hub/" + hub, Task: task, Owner: "ann", Body: json.RawMessage(`{"agent":"a"}`),
+		ID: "e-" + task, Type: protocol.TypeWork, Source: "hub/" + hub, Task: task, Owner: "ann", Body: json.RawMessage(`{"agent":"a"}`),
 	}
 }
 
@@ -278,7 +278,7 @@ func TestCannotBeReplayed(t *testing.T) {
 	store := new(queue.MemLetters)
 	d := &queue.DeadLetters{Bus: new(bus.Memory), Store: store}
 	for id, want := range map[queue.LetterID]error{"bytes": queue.ErrUnreadable, "broken": queue.ErrUnreadable, "nowhere": queue.ErrNoQueue} {
-		e := &bus.Envelope{ID: "e", Type: protocol.TypeJob, Source: "hub/h"}
+		e := &bus.Envelope{ID: "e", Type: protocol.TypeWork, Source: "hub/h"}
 		if id == "bytes" {
 			e = bus.ReadDead([]byte("{"))
 		}

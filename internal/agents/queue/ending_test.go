@@ -69,7 +69,7 @@ func unconfirmed(t *testing.T, b bus.Bus) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(protocol.JobAt("far"), protocol.TypeJob, &protocol.Job{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+	publish(protocol.JobAt("far"), protocol.TypeWork, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
 	var c protocol.Claim
 	if err := json.Unmarshal((<-control).Body, &c); err != nil {
 		t.Fatal(err)

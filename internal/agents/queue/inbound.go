@@ -309,23 +309,28 @@ func finalOf(rep *protocol.Report) bool {
 }
 
 // Undeliverable handles an envelope from bus.Dead. Work of this hub that could not be delivered
-// ends its task; other envelopes are ignored. After an error, such as when the hub has just
+// ends its task, or is published again if an older version of the hub has published it; other
+// envelopes are ignored. After an error, such as when the hub has just
 // started and the task has no run yet, the caller must call it again.
 func (d *Dispatcher) Undeliverable(ctx context.Context, e *bus.Envelope) error {
-	if e.Type != protocol.TypeJob || e.Source != d.source() {
+	if e.Type != protocol.TypeWork || e.Source != d.source() {
 		return nil
 	}
-	var w protocol.Job
+	var w protocol.Work
 	if protocol.Decode(e.Body, &w) != nil {
 		return nil // no run waits for it
 	}
 	k := keyOf(e)
-	if d.deliver(k, undeliverable{w.Delivery, e.Reason}) {
+	var item any = undeliverable{w.Delivery, e.Reason}
+	if older(e) {
+		item = lostWork{}
+	}
+	if d.deliver(k, item) {
 		return nil
 	}
 	status, err := d.statusOf(ctx, k)
 	if err == nil && status.due() {
-		if d.passOn(ctx, k, undeliverable{w.Delivery, e.Reason}) {
+		if d.passOn(ctx, k, item) {
 			return nil
 		}
 		err = fmt.Errorf("undeliverable work of task %s: %s", k.id, status.reason())

@@ -152,7 +152,7 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	if got := th.receives(); !strings.Contains(got, `"nonce":"5"`) || !strings.Contains(got, "it is for another agent") {
 		t.Errorf("the answer to the claim in a batch is %s", got)
 	}
-	if got := denied; !strings.Contains(got, "job.denial") || !strings.Contains(got, `"nonce":"3"`) || !strings.Contains(got, "it is for another agent") {
+	if got := denied; !strings.Contains(got, "job.deny") || !strings.Contains(got, `"nonce":"3"`) || !strings.Contains(got, "it is for another agent") {
 		t.Errorf("the answer to the claim is %s", got)
 	}
 	if n, _, err := others.Pending(); n > 0 || err != nil || observer.Flush() != nil {
@@ -160,7 +160,7 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	}
 	// It can neither publish at the agent's queue or to its workers, nor subscribe there.
 	for _, at := range []bus.Address{protocol.JobAt("far"), protocol.WorkerAt("far.1")} {
-		th.send(at, "other.1", &bus.Envelope{Type: protocol.TypeJob, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Job{})
+		th.send(at, "other.1", &bus.Envelope{Type: protocol.TypeWork, Source: "hub/h", Task: string(id), Owner: "alice"}, &protocol.Work{})
 		th.mustRefuse(at)
 	}
 	_, err = th.nc.SubscribeSync(natsbus.Subject(protocol.WorkerAt("far.*")))
@@ -169,7 +169,7 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	}
 	th.mustRefuse(protocol.WorkerAt("far.*"))
 
-	// While a worker of the agent performs the task, reports, beats and claims change nothing.
+	// While a worker of the agent performs the task, reports, heartbeats and claims change nothing.
 	started, end := make(chan string, 1), make(chan struct{})
 	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: server.Contact().URL, Token: "key-far", Agent: "far"})
 	if err != nil {
@@ -187,16 +187,16 @@ func TestWorkerWithTheKeyOfAnotherAgent(t *testing.T) {
 	about.Epoch, about.Seq, about.Type = 1, 1, protocol.TypeReport
 	done := protocol.Report{Token: "guessed", Worker: "other.1", Error: "stolen", Public: true}
 	th.send(protocol.ReportAt("h"), "other.1", about, &done)
-	if got := th.receives(); !strings.Contains(got, "job.stop") {
+	if got := th.receives(); !strings.Contains(got, "job.deny") {
 		t.Errorf("the answer to a report at the queue is %s", got)
 	}
 	th.send(protocol.ControlAt("h"), "other.1", about, &done)
-	if got := th.receives(); !strings.Contains(got, "job.stop") {
+	if got := th.receives(); !strings.Contains(got, "job.deny") {
 		t.Errorf("the answer to a report at the topic is %s", got)
 	}
 	about.Type = protocol.TypeHeartbeat
 	th.send(protocol.ControlAt("h"), "other.1", about, &protocol.Heartbeat{Worker: "other.1", Jobs: []protocol.HeldJob{{Task: string(id), Owner: "alice", Epoch: 1, Token: "x"}}})
-	if got := th.receives(); !strings.Contains(got, "job.stop") {
+	if got := th.receives(); !strings.Contains(got, "job.deny") {
 		t.Errorf("the answer to a heartbeat is %s", got)
 	}
 	for _, epoch := range []int64{1, 2} { // the worker must not be stopped

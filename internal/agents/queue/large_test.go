@@ -214,10 +214,10 @@ type served struct {
 }
 
 func (s *served) Publish(ctx context.Context, to bus.Address, e *bus.Envelope) error {
-	var w protocol.Job
+	var w protocol.Work
 	var p protocol.Piece
 	switch {
-	case e.Type == protocol.TypeJob && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
+	case e.Type == protocol.TypeWork && json.Unmarshal(e.Body, &w) == nil && w.Large != nil:
 		s.mu.Lock()
 		s.size[w.Large.ID] = w.Large.Size
 		s.mu.Unlock()
@@ -337,7 +337,7 @@ func TestFetchNeedsTheToken(t *testing.T) {
 		h.send(returnImmediately(show("first", image(1<<20))))
 		j := p.take()
 		j.fetch(j.work.Large.ID, 0)
-		p.receives(protocol.TypeStop, 0)
+		p.receives(protocol.TypeDeny, 0)
 		j.granted(false)
 		for _, offset := range []int64{-1, j.work.Large.Size, 1 << 62} {
 			j.fetch(j.work.Large.ID, offset)
@@ -354,7 +354,7 @@ func TestFetchNeedsTheToken(t *testing.T) {
 		p.silence()
 		j.token = token
 		j.fetch("another one", 0)
-		p.receives(protocol.TypeStop, 0)
+		p.receives(protocol.TypeDeny, 0)
 		again := p.take()
 		if again.work.Delivery != 2 || again.work.Large == nil {
 			t.Errorf("after content that has changed the work is %+v", again.work)
@@ -436,13 +436,13 @@ func TestPieces(t *testing.T) {
 		j.piece(2, of, 0, event[:50])
 		p.receives(protocol.TypeConfirm, 1) // received, but not durable
 		j.piece(4, of, 60, event[60:])
-		p.receives(protocol.TypeResend, 3)
+		p.requested(3)
 		j.piece(5, of, 70, event[70:])
 		p.silence() // it was requested already
 		j.piece(2, of, 0, event[:50])
 		p.receives(protocol.TypeConfirm, 1)
 		h.restart()
-		p.receives(protocol.TypeResend, 2)
+		p.requested(2)
 		j.piece(2, of, 0, event[:50])
 		p.receives(protocol.TypeConfirm, 1)
 		j.piece(3, of, 50, event[50:])
@@ -464,12 +464,12 @@ func TestHostileWork(t *testing.T) {
 		h := startHub(t, nil)
 		h.startWorker(mirror, nil)
 		synctest.Wait()
-		body, err := protocol.Encode(&protocol.Job{Agent: "far", Delivery: 1, Reports: "hub.report.h", Large: &protocol.Blob{ID: "x", Size: 1 << 40, SHA256: make([]byte, 32)}})
+		body, err := protocol.Encode(&protocol.Work{Agent: "far", Delivery: 1, Reports: "hub.report.h", Large: &protocol.Blob{ID: "x", Size: 1 << 40, SHA256: make([]byte, 32)}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := h.bus.Peer()
-		e := &bus.Envelope{ID: uuid.NewString(), Type: protocol.TypeJob, Source: "hub/h", ReplyTo: "hub.control.h", Task: "t", Body: body}
+		e := &bus.Envelope{ID: uuid.NewString(), Type: protocol.TypeWork, Source: "hub/h", ReplyTo: "hub.control.h", Task: "t", Body: body}
 		if err := b.Publish(t.Context(), protocol.JobAt("far"), e); err != nil {
 			t.Fatal(err)
 		}

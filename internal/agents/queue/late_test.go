@@ -83,7 +83,7 @@ func TestWorkingBeforeTheEnd(t *testing.T) {
 		j := p.take().granted(true)
 		j.send(protocol.ReportAt("h"), protocol.TypeReport, 1, &protocol.Report{Token: j.token, Worker: j.id, GivenBack: true})
 		next := p.take()
-		p.receives(protocol.TypeStop, 0)
+		p.receives(protocol.TypeDeny, 0)
 		next.granted(true).report(1, completed)
 		h.wait(id, task.Completed)
 		n := 0

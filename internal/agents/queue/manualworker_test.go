@@ -60,7 +60,7 @@ func (h *hub) startManualWorkerAs(id string) *manualWorker {
 type manualJob struct {
 	*manualWorker
 	d     *bus.Delivery
-	work  protocol.Job
+	work  protocol.Work
 	nonce string
 	epoch int64
 	token string
@@ -147,6 +147,15 @@ func (p *manualWorker) receives(kind bus.Type, seq int64) *bus.Envelope {
 	default:
 		p.t.Fatalf("the hub sends nothing, want %s %d", kind, seq)
 		return nil
+	}
+}
+
+// requested wants the next message of the hub to request the events from a number on.
+func (p *manualWorker) requested(from int64) {
+	p.t.Helper()
+	var c protocol.Confirm
+	if e := p.receives(protocol.TypeConfirm, 0); json.Unmarshal(e.Body, &c) != nil || c.Resend != from {
+		p.t.Errorf("the hub sends %s, want a request for the events from %d on", e.Body, from)
 	}
 }
 

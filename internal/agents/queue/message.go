@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// checkpoint is a message from the hub to a worker. It may be lost: then the worker asks again, or
+// workerMessage is a message from the hub to a worker. It may be lost: then the worker asks again, or
 // the hub repeats it at the worker's next sign of life.
 type workerMessage struct {
 	to    string // the worker
@@ -63,7 +63,7 @@ func (d *Dispatcher) post(ctx context.Context, n *workerMessage, e *bus.Envelope
 
 // stop notifies a worker that its run does not count.
 func (d *Dispatcher) stop(ctx context.Context, n *workerMessage, reason string) {
-	n.kind, n.body = protocol.TypeStop, &protocol.Stop{Reason: reason}
+	n.kind, n.body = protocol.TypeDeny, &protocol.Deny{Reason: reason}
 	d.send(ctx, n)
 }
 

@@ -23,7 +23,7 @@ func TestOddNeighbours(t *testing.T) {
 		j := p.take().granted(false)
 		hub := bus.Topic(j.d.ReplyTo)
 		good := fmt.Sprintf(`{"task":%q,"owner":%q,"epoch":%d,"token":%q}`, j.d.Task, j.d.Owner, j.epoch, j.token)
-		beat := fmt.Sprintf(`{"type":"job.beat","body":{"worker":%q,"jobs":[%s]}}`, p.id, good)
+		beat := fmt.Sprintf(`{"type":"job.heartbeat","body":{"worker":%q,"jobs":[%s]}}`, p.id, good)
 		send := func(kind bus.Type, what, body string) {
 			j.send(hub, kind, 0, json.RawMessage(body))
 			time.Sleep(protocol.HeartbeatInterval * 3 / 2)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
@@ -112,35 +111,22 @@ func (r *run) offer(now time.Time) bool {
 	if w == nil {
 		return false
 	}
-	e, err := r.offerTo(w.id)
-	if err != nil || len(e.Body) > protocol.MaxBatched {
+	e := *r.work
+	e.ID, e.Destination = "", "worker/"+w.id
+	var err error
+	if e.Body, err = protocol.Encode(r.body); err != nil || len(e.Body) > protocol.MaxBatched {
 		r.vacate()
 		return false
 	}
 	n := &workerMessage{to: w.id, about: r.key, batches: true}
 	ctx, stop := context.WithTimeout(r.ctx, sendTimeout)
 	defer stop()
-	if err := r.d.post(ctx, n, e); err != nil {
+	if err := r.d.post(ctx, n, &e); err != nil {
 		r.vacate()
 		return false
 	}
 	r.schedule.offer = now.Add(protocol.OfferWithin)
 	return true
-}
-
-func (r *run) offerTo(worker string) (*bus.Envelope, error) {
-	var err error
-	if r.work.Body, err = protocol.Encode(r.body); err != nil {
-		return nil, err
-	}
-	e := r.d.envelope(protocol.TypeOffer, r.key)
-	e.Destination = "worker/" + worker
-	work, err := r.work.Encode()
-	if err != nil {
-		return nil, err
-	}
-	e.Body, err = protocol.Encode(&protocol.Offer{Work: work})
-	return e, err
 }
 
 func (r *run) reserve(now time.Time) *knownWorker {

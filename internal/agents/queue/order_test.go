@@ -32,7 +32,7 @@ func TestReportsInAnyOrder(t *testing.T) {
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		j.report(3, word("c"))
-		p.receives(protocol.TypeResend, 1)
+		p.requested(1)
 		j.report(1, word("a"))
 		p.receives(protocol.TypeConfirm, 1)
 		j.report(1, word("a"), word("b"))
@@ -51,7 +51,7 @@ func TestReportsInAnyOrder(t *testing.T) {
 		j.report(5, completed)
 		p.receives(protocol.TypeConfirm, 5)
 		j.report(4, word("d"))
-		p.receives(protocol.TypeStop, 0)
+		p.receives(protocol.TypeDeny, 0)
 		if d, err := h.bus.Depth(t.Context(), protocol.ReportAt("h")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("reports are left: %+v, %v", d, err)
 		}
@@ -104,7 +104,7 @@ func TestGrantIsLostWithTheHub(t *testing.T) {
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		h.restart()
-		p.receives(protocol.TypeResend, 1)
+		p.requested(1)
 		token := j.token
 		j.granted(false)
 		if j.epoch != 1 || j.token == token {
@@ -188,18 +188,18 @@ func TestLostWorker(t *testing.T) {
 				}
 				if tt.again {
 					next := p.take() // once the lease has ended
-					p.receives(protocol.TypeStop, 0)
+					p.receives(protocol.TypeDeny, 0)
 					if next.work.Delivery != 2 || next.work.Attempt != 2 || time.Since(began) != 110*time.Second {
 						t.Errorf("after %v it is delivery %d, attempt %d", time.Since(began), next.work.Delivery, next.work.Attempt)
 					}
 					next.granted(true)
 					// The first one wakes.
 					j.beat()
-					if e := p.receives(protocol.TypeStop, 0); e.Epoch != 1 {
+					if e := p.receives(protocol.TypeDeny, 0); e.Epoch != 1 {
 						t.Errorf("the stop is for epoch %d", e.Epoch)
 					}
 					j.report(1, word("zombie"), completed)
-					p.receives(protocol.TypeStop, 0)
+					p.receives(protocol.TypeDeny, 0)
 					next.report(1, word("b"), completed)
 					p.receives(protocol.TypeConfirm, 2)
 					if got := strings.Join(h.chunks(id), ""); got != "b" || next.epoch != 2 {
@@ -211,7 +211,7 @@ func TestLostWorker(t *testing.T) {
 				if got := describe(a); !strings.Contains(got, tt.want) || !strings.Contains(got, "worker "+j.id) || time.Since(began) != 110*time.Second {
 					t.Errorf("after %v the task is %s", time.Since(began), got)
 				}
-				p.receives(protocol.TypeStop, 0)
+				p.receives(protocol.TypeDeny, 0)
 			})
 		})
 	}
@@ -228,7 +228,7 @@ func TestThreeWorkersAtMost(t *testing.T) {
 				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
 			}
 			time.Sleep(30 * time.Second)
-			p.receives(protocol.TypeStop, 0)
+			p.receives(protocol.TypeDeny, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
 			t.Errorf("the task is %s", got)
@@ -245,7 +245,7 @@ func TestLeaseBeginsAnew(t *testing.T) {
 		j := p.take().granted(false)
 		time.Sleep(29 * time.Second)
 		h.restart()
-		p.receives(protocol.TypeResend, 1)
+		p.requested(1)
 		time.Sleep(29 * time.Second)
 		j.report(1, completed)
 		p.receives(protocol.TypeConfirm, 1)
@@ -323,7 +323,7 @@ func TestForgedToken(t *testing.T) {
 		q := h.startManualWorker()
 		forged.manualWorker = q
 		forged.report(1, completed)
-		q.receives(protocol.TypeStop, 0)
+		q.receives(protocol.TypeDeny, 0)
 		time.Sleep(29 * time.Second)
 		forged.beat() // does not keep the lease
 		time.Sleep(time.Second)
@@ -343,7 +343,9 @@ func TestQuestions(t *testing.T) {
 		first.report(1, needsAuth)
 		p.receives(protocol.TypeConfirm, 1)
 		h.send(returnImmediately(reply(id, "well?")))
-		p.receives(protocol.TypeMessageWaiting, 0)
+		if e := p.receives(protocol.TypeConfirm, 0); !strings.Contains(string(e.Body), `"messageWaiting":true`) {
+			t.Errorf("the hub sends %s, want that a message waits", e.Body)
+		}
 		first.send(bus.Queue(first.work.Reports), protocol.TypeReport, 2, &protocol.Report{Token: first.token, Worker: p.id, Ended: true})
 		if e := p.receives(protocol.TypeConfirm, 2); !strings.Contains(string(e.Body), `"final":true`) {
 			t.Errorf("the confirmation is %s", e.Body)
@@ -514,13 +516,13 @@ func TestGrantIsForgotten(t *testing.T) {
 				}
 				j.epoch, j.token = 1, "of a hub that is gone"
 				goOn(j)
-				p.receives(protocol.TypeStop, 0)
+				p.receives(protocol.TypeDeny, 0)
 				again := p.take().granted(true)
 				if again.work.Delivery != 2 || again.epoch != 2 {
 					t.Errorf("the work is delivery %d, its epoch %d", again.work.Delivery, again.epoch)
 				}
 				goOn(j)
-				p.receives(protocol.TypeStop, 0)
+				p.receives(protocol.TypeDeny, 0)
 				again.report(1, word("b"), completed)
 				p.receives(protocol.TypeConfirm, 2)
 				h.wait(id, task.Completed)
@@ -548,7 +550,7 @@ func TestThreeLostGrantsAtMost(t *testing.T) {
 			}
 			j.epoch, j.token = int64(n+1), "of a hub that is gone"
 			j.beat()
-			p.receives(protocol.TypeStop, 0)
+			p.receives(protocol.TypeDeny, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
 			t.Errorf("the task is %s", got)
@@ -573,7 +575,7 @@ func TestReportsAtTheTopic(t *testing.T) {
 			j.send(at, protocol.TypeReport, seq, rep)
 		}
 		send(2, word("b"))
-		p.receives(protocol.TypeResend, 1)
+		p.requested(1)
 		send(1, word("a"), word("b"))
 		p.receives(protocol.TypeConfirm, 2)
 		send(3, completed)

@@ -138,12 +138,12 @@ func (r *run) prepare() {
 	if r.d.Peers != nil {
 		r.state.Hub = r.d.ID
 	}
-	e := r.d.envelope(protocol.TypeJob, r.key)
+	e := r.d.envelope(protocol.TypeWork, r.key)
 	e.ID = workID(r.d.ID, r.key, r.state.Delivery)
 	e.Destination = "agent/" + string(r.name)
 	e.Correlation, e.Principal, e.Label = r.call.CorrelationID, auth.PrincipalFrom(r.ctx), "caller"
 	e.Trace = trace.Headers(r.ctx)
-	r.body = &protocol.Job{
+	r.body = &protocol.Work{
 		Agent: r.name, Skill: r.call.Skill, Delivery: r.state.Delivery,
 		Key: r.call.Key, Attempt: r.state.Tries + 1, ContextID: r.ec.ContextID,
 		Message: r.call.Message, Metadata: r.call.Metadata, Others: r.call.Others, Extensions: r.call.Extensions,

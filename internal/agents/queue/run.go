@@ -63,7 +63,7 @@ type run struct {
 	slot *knownWorker
 	// work is the envelope to publish while the task is unclaimed; then nil.
 	work *bus.Envelope
-	body *protocol.Job
+	body *protocol.Work
 
 	// delayed is an event that grantClaim has delayed until the worker takes longer; else nil.
 	delayed []byte
@@ -105,7 +105,9 @@ func (r *run) perform() {
 			r.tick(time.Now())
 		case <-asked:
 			asked = nil
-			r.sendIfClaimed(protocol.TypeMessageWaiting, &protocol.MessageWaiting{})
+			if r.state.claimed() {
+				r.send(protocol.TypeConfirm, 0, &protocol.Confirm{MessageWaiting: true})
+			}
 		case <-r.ctx.Done():
 			return
 		}
@@ -375,7 +377,7 @@ func (r *run) grant() {
 	r.send(protocol.TypeGrant, 0, &protocol.Grant{Nonce: r.state.Nonce, Token: r.token, Lease: r.d.lease().Milliseconds()})
 }
 
-// checkpoint returns a note to the worker that has the job.
+// newMessage returns a message to the worker that has the job.
 func (r *run) newMessage() *workerMessage {
 	return &workerMessage{to: r.state.Worker, about: r.key, correlation: r.call.CorrelationID, epoch: r.state.Epoch, batches: r.batches}
 }
@@ -387,14 +389,11 @@ func (r *run) send(kind bus.Type, seq int64, body any) {
 	r.d.send(r.ctx, n)
 }
 
-// sendIfClaimed is send, if a worker has the job.
-func (r *run) sendIfClaimed(kind bus.Type, body any) {
-	if r.state.claimed() {
-		r.send(kind, 0, body)
-	}
+// requestResend requests the events that follow the accepted ones. It confirms none, because these
+// need not be durable.
+func (r *run) requestResend() {
+	r.send(protocol.TypeConfirm, 0, &protocol.Confirm{Resend: r.state.next()})
 }
-
-func (r *run) requestResend() { r.send(protocol.TypeResend, r.state.next(), &protocol.Resend{}) }
 
 // handleHeartbeat restarts the lease if a sign of life is from the worker that has the job; it
 // reports whether it is.

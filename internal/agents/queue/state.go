@@ -39,7 +39,7 @@ type dispatchState struct {
 	// Working is set once the task was shown as WORKING, Disclosed once any further state or event
 	// was shown.
 	Working   bool `json:"working,omitempty"`
-	Disclosed bool `json:"told,omitempty"`
+	Disclosed bool `json:"disclosed,omitempty"`
 
 	// Ahead is the number of pieces of a large event that were accepted after Seq. They are in
 	// memory only.
@@ -50,9 +50,15 @@ type dispatchState struct {
 func loadState(saved []byte, key string) (dispatchState, error) {
 	var p dispatchState
 	if len(saved) > 0 {
-		if err := json.Unmarshal(saved, &p); err != nil {
+		// The first name of disclosed was told: checkpoints of unfinished tasks may have it.
+		first := struct {
+			*dispatchState
+			Told bool `json:"told"`
+		}{dispatchState: &p}
+		if err := json.Unmarshal(saved, &first); err != nil {
 			return dispatchState{}, fmt.Errorf("decode checkpoint: %w", err)
 		}
+		p.Disclosed = p.Disclosed || first.Told
 	}
 	if p.Key != key { // of an earlier message: this one is published under the hub's own name
 		p = dispatchState{Key: key, Delivery: p.Delivery + 1, Epoch: p.Epoch}

@@ -150,6 +150,15 @@ func TestNextMessage(t *testing.T) {
 	}
 }
 
+// TestFirstNameOfDisclosed reads the checkpoint of a task that was unfinished when disclosed was named told.
+func TestFirstNameOfDisclosed(t *testing.T) {
+	t.Parallel()
+	got, err := loadState([]byte(`{"key":"a","delivery":2,"epoch":1,"worker":"w","working":true,"told":true}`), "a")
+	if want := (dispatchState{Key: "a", Delivery: 2, Epoch: 1, Worker: "w", Working: true, Disclosed: true}); !cmp.Equal(want, got) || err != nil {
+		t.Errorf("loadState = %+v, %v, want %+v", got, err, want)
+	}
+}
+
 // A checkpoint has the JSON of encoding/json, member by member.
 func TestDispatchStateEncoded(t *testing.T) {
 	t.Parallel()

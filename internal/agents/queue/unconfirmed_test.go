@@ -70,7 +70,7 @@ func TestUnconfirmedReportsAreResent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		publish(protocol.JobAt("far"), protocol.TypeJob, 0, &protocol.Job{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
+		publish(protocol.JobAt("far"), protocol.TypeWork, 0, &protocol.Work{Agent: "far", Delivery: 1, Key: "k", ContextID: "c", Message: message, Reports: protocol.ReportAt("h").Name})
 		var c protocol.Claim
 		if err := json.Unmarshal((<-control).Body, &c); err != nil {
 			t.Fatal(err)

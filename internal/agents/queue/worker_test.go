@@ -421,7 +421,7 @@ func TestBadBus(t *testing.T) {
 				bad := &wire{Bus: h.bus.Peer(), twice: true, drop: func(e *bus.Envelope) bool {
 					mu.Lock()
 					defer mu.Unlock()
-					return e.Type != protocol.TypeJob && dice.IntN(4) == 0
+					return e.Type != protocol.TypeWork && dice.IntN(4) == 0
 				}}
 				h.startWorker(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 					runs.Add(1)

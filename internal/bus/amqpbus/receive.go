@@ -101,6 +101,7 @@ type consumer struct {
 	lost       <-chan *amqp.Error // closed with the channel
 	closed     atomic.Bool        // the loop was left
 	foreign    bool               // of an Exchange, whose deliveries are not counted
+	unreadable func(*bus.Envelope)
 }
 
 // consumerTag names the one consumer on its channel.
@@ -113,7 +114,7 @@ func (r *receiver) subscribe(ctx context.Context) (*consumer, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &consumer{bus: b, session: in, at: s.At}
+	c := &consumer{bus: b, session: in, at: s.At, unreadable: s.Unreadable}
 	err = in.call(ctx, func(ch *amqp.Channel) error {
 		c.ch, c.lost = ch, ch.NotifyClose(make(chan *amqp.Error, 1))
 		switch {
@@ -231,6 +232,9 @@ func (h *held) deliver(ctx context.Context, yield func(*bus.Delivery, error) boo
 	case c.at.Kind == bus.TopicKind:
 		if err != nil {
 			c.bus.log().Warn("not an envelope", "at", c.at.String(), "error", err)
+			if c.unreadable != nil {
+				c.unreadable(e)
+			}
 			return true
 		}
 		return yield(&bus.Delivery{Envelope: e, At: c.at, Number: 1}, nil)

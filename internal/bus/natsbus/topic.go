@@ -37,6 +37,9 @@ func (b *Bus) receiveTopic(ctx context.Context, s bus.Subscription, yield func(*
 		e, err := bus.Decode(m.Data)
 		if err != nil {
 			b.log.Warn("bus: not an envelope", "at", s.At.String(), "error", err)
+			if s.Unreadable != nil {
+				s.Unreadable(e)
+			}
 			continue
 		}
 		if !yield(&bus.Delivery{Envelope: e, At: s.At, From: b.sender(m), Number: 1}, nil) {

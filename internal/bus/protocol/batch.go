@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/task"
 )
@@ -35,6 +36,10 @@ type Batched struct {
 	Owner       task.Owner        `json:"owner,omitempty"`
 	Epoch       int64             `json:"epoch,omitempty"`
 	Seq         int64             `json:"seq,omitempty"`
+	Deadline    task.Millis       `json:"deadline,omitempty"`
+	Chain       []string          `json:"chain,omitempty"`
+	Principal   *auth.Principal   `json:"principal,omitempty"`
+	Label       string            `json:"label,omitempty"`
 	Trace       map[string]string `json:"trace,omitempty"`
 	Body        json.RawMessage   `json:"body,omitempty"`
 }
@@ -48,7 +53,10 @@ func Join(all []*bus.Envelope) (*bus.Envelope, error) {
 	}
 	batch := Batch{make([]Batched, len(all))}
 	for i, e := range all {
-		batch.Envelopes[i] = Batched{e.Type, e.Correlation, e.Task, e.Owner, e.Epoch, e.Seq, e.Trace, e.Body}
+		batch.Envelopes[i] = Batched{
+			Type: e.Type, Correlation: e.Correlation, Task: e.Task, Owner: e.Owner, Epoch: e.Epoch, Seq: e.Seq,
+			Deadline: e.Deadline, Chain: e.Chain, Principal: e.Principal, Label: e.Label, Trace: e.Trace, Body: e.Body,
+		}
 	}
 	body, err := Encode(&batch)
 	return &bus.Envelope{
@@ -89,6 +97,7 @@ func Split(e *bus.Envelope) ([]*bus.Envelope, error) {
 		one.Signature = nil
 		one.Type, one.Correlation, one.Task, one.Owner = b.Type, b.Correlation, b.Task, b.Owner
 		one.Epoch, one.Seq, one.Trace, one.Body = b.Epoch, b.Seq, b.Trace, b.Body
+		one.Deadline, one.Chain, one.Principal, one.Label = b.Deadline, b.Chain, b.Principal, b.Label
 		all = append(all, &one)
 	}
 	return all, errors.Join(bad...)

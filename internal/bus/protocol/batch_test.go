@@ -58,17 +58,17 @@ func TestBatchOfOne(t *testing.T) {
 
 func TestBadBatch(t *testing.T) {
 	t.Parallel()
-	many := `{"envelopes":[` + strings.Repeat(`{"type":"job.asked"},`, protocol.MaxBatch) + `{"type":"job.asked"}]}`
+	many := `{"envelopes":[` + strings.Repeat(`{"type":"job.cancel"},`, protocol.MaxBatch) + `{"type":"job.cancel"}]}`
 	for body, want := range map[string]string{
-		`{"envelopes":[{"type":"job.asked"},{"type":"job.batch"}]}`: `envelope 1 has type "job.batch"`,
-		`{"envelopes":[{"type":"job.asked"},{"epoch":"x"}]}`:        "envelope 1: ",
-		`{"envelopes":[{"body":{}}]}`:                               `envelope 0 has type ""`,
-		`{"envelopes":7}`:                                           "decode batch",
-		many:                                                        "65 envelopes, 64 are allowed",
+		`{"envelopes":[{"type":"job.cancel"},{"type":"job.batch"}]}`: `envelope 1 has type "job.batch"`,
+		`{"envelopes":[{"type":"job.cancel"},{"epoch":"x"}]}`:        "envelope 1: ",
+		`{"envelopes":[{"body":{}}]}`:                                `envelope 0 has type ""`,
+		`{"envelopes":7}`:                                            "decode batch",
+		many:                                                         "65 envelopes, 64 are allowed",
 	} {
 		e := &bus.Envelope{ID: "b", Type: protocol.TypeBatch, Source: "hub/h", Body: json.RawMessage(body)}
 		good := 0
-		if strings.HasPrefix(body, `{"envelopes":[{"type":"job.asked"},{`) && body != many {
+		if strings.HasPrefix(body, `{"envelopes":[{"type":"job.cancel"},{`) && body != many {
 			good = 1
 		}
 		if got, err := protocol.Split(e); !errors.Is(err, bus.ErrInvalid) || !strings.Contains(err.Error(), want) || len(got) != good {

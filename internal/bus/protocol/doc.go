@@ -3,7 +3,8 @@
 //
 // # Life of a job
 //
-// A hub publishes [Job] at the queue of the agent. A worker that receives it sends a [Claim]
+// A hub publishes [Work] at the queue of the agent, or sends it to the topic of a worker with a free
+// slot, which may drop it: then it goes to the queue. A worker that receives it sends a [Claim]
 // to the hub's topic and does not start before it has a [Grant]. The hub grants each job to one
 // worker at a time, however often the broker delivers it, and stores the grant before it
 // answers. After a [Deny] the worker acknowledges the work and forgets it, unless the denial
@@ -19,7 +20,7 @@
 //
 // While it holds grants, the worker sends a [Heartbeat] to each hub concerned, several times
 // within a lease. A hub that receives none for a lease grants the job to another worker, with a
-// higher epoch, or lets the task fail. It answers messages of the old epoch with a [Stop]. A
+// higher epoch, or lets the task fail. It answers messages of the old epoch with a [Deny]. A
 // [Cancel] asks the worker to cancel; the answer is a final event, or a [Report] with
 // CancelRefused.
 //

@@ -158,7 +158,7 @@ func TestNumbersOfTheDocument(t *testing.T) {
 	text := readDocument(t)
 	for what, want := range map[string]string{
 		"the lease":              "| " + protocol.Lease.String() + " |",
-		"the time between beats": "| " + protocol.HeartbeatInterval.String() + " |",
+		"between two heartbeats": "| " + protocol.HeartbeatInterval.String() + " |",
 		"announcements":          "| 2 min |",
 		"MaxDeliveries":          "| 5 |",
 		"MaxEnvelope":            "| 960 KiB |",

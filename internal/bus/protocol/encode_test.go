@@ -24,7 +24,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		sameAgain[Report](t, text)
 		sameAgain[Batch](t, text)
-		sameAgain[Job](t, text)
+		sameAgain[Work](t, text)
 	})
 }
 

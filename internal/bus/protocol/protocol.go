@@ -13,28 +13,24 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// The types of envelopes.
+// The types of envelopes. The first eight are those that every worker needs.
 const (
-	TypeJob            bus.Type = "job.work"     // hub → queue of the agent
-	TypeOffer          bus.Type = "job.offer"    // hub → worker: work that is not in the queue
-	TypeClaim          bus.Type = "job.claim"    // worker → topic of the hub
-	TypeGrant          bus.Type = "job.grant"    // hub → topic of the worker
-	TypeDeny           bus.Type = "job.denial"   // hub → topic of the worker
-	TypeReport         bus.Type = "job.report"   // worker → topic or queue of the hub
-	TypeConfirm        bus.Type = "job.confirm"  // hub → topic of the worker
-	TypeResend         bus.Type = "job.resend"   // hub → topic of the worker
-	TypeHeartbeat      bus.Type = "job.beat"     // worker → topic of the hub
-	TypeCancel         bus.Type = "job.cancel"   // hub → topic of the worker
-	TypeMessageWaiting bus.Type = "job.asked"    // hub → topic of the worker
-	TypeStop           bus.Type = "job.stop"     // hub → topic of the worker
-	TypeFetch          bus.Type = "job.fetch"    // worker → topic of the hub
-	TypePiece          bus.Type = "job.piece"    // hub → topic of the worker
-	TypeBatch          bus.Type = "job.batch"    // either way, at a topic
-	TypeHub            bus.Type = "hub.announce" // hub → Discovery
-	TypeAnnounce       bus.Type = "agent.announce"
-	TypeGoodbye        bus.Type = "agent.leave"
-	TypeUnused         bus.Type = "agent.unused" // hub → topic of the worker
-	TypeChat           bus.Type = "agent.chat.inbound"
+	TypeWork      bus.Type = "job.work"      // hub → queue of the agent, or topic of a worker
+	TypeClaim     bus.Type = "job.claim"     // worker → topic of the hub
+	TypeGrant     bus.Type = "job.grant"     // hub → topic of the worker
+	TypeDeny      bus.Type = "job.deny"      // hub → topic of the worker
+	TypeReport    bus.Type = "job.report"    // worker → topic or queue of the hub
+	TypeConfirm   bus.Type = "job.confirm"   // hub → topic of the worker
+	TypeHeartbeat bus.Type = "job.heartbeat" // worker → topic of the hub
+	TypeCancel    bus.Type = "job.cancel"    // hub → topic of the worker
+
+	TypeFetch    bus.Type = "job.fetch"    // worker → topic of the hub
+	TypePiece    bus.Type = "job.piece"    // hub → topic of the worker
+	TypeBatch    bus.Type = "job.batch"    // either way, at a topic
+	TypeHub      bus.Type = "hub.announce" // hub → Discovery
+	TypeAnnounce bus.Type = "agent.announce"
+	TypeGoodbye  bus.Type = "agent.goodbye"
+	TypeChat     bus.Type = "agent.chat.inbound"
 )
 
 // The well-known topics.
@@ -83,9 +79,10 @@ const (
 	MaxInline = 768 << 10
 )
 
-// Job is work: a message for an agent. Envelope.Task, Owner, Principal, Deadline and Chain
-// belong to it; ReplyTo is the hub's topic, Source "hub/ID".
-type Job struct {
+// Work is a message for an agent. Envelope.Task, Owner, Principal, Deadline, Chain and Label
+// belong to it; ReplyTo is the hub's topic, Source "hub/ID". It is in the queue of the agent, or it
+// is sent to the topic of a worker with a free slot, which claims it likewise.
+type Work struct {
 	// Agent is the name of the agent, Skill the requested skill, or empty.
 	Agent task.Agent `json:"agent"`
 	Skill string     `json:"skill,omitempty"`
@@ -138,24 +135,17 @@ type Claim struct {
 	// Batches is set if the worker accepts Batches at its topic.
 	Batches bool `json:"batches,omitempty"`
 	// Slots is the number of jobs that the worker performs concurrently. It is set if the worker
-	// accepts offers at its topic.
+	// accepts work at its topic as well.
 	Slots int `json:"slots,omitempty"`
 }
 
-// Offer is work that the hub sends to the topic of a worker with a free slot, and not to the queue
-// of the agent. The worker claims it as if it had received it from the queue.
-type Offer struct {
-	// Work is the envelope of the work, without a signature.
-	Work json.RawMessage `json:"work"`
-}
-
-// Times of an Offer.
+// Times of work at the topic of a worker.
 const (
-	// OfferWithin is the time that a worker has to claim an offer. After it the hub publishes the
+	// OfferWithin is the time that a worker has to claim the work. After it the hub publishes the
 	// work at the queue.
 	OfferWithin = 250 * time.Millisecond
-	// OfferPatience is the longest time for which a worker that performs other jobs keeps an
-	// offer. It then drops the offer.
+	// OfferPatience is the longest time for which a worker that performs other jobs keeps the
+	// work. It then drops the work.
 	OfferPatience = 100 * time.Millisecond
 )
 
@@ -170,10 +160,13 @@ type Grant struct {
 	Lease int64 `json:"lease"`
 }
 
-// Deny refuses a claim: the worker must not start.
+// Deny refuses one of three things: the claim with Nonce, which the worker must not start; the run
+// at Envelope.Epoch, which the worker ends; or, without Envelope.Task, the tasks of the agent, because
+// another agent of the hub has its name. The worker acknowledges the work of a denied claim or run.
 type Deny struct {
-	Nonce string `json:"nonce"`
-	// Later is set if the hub cannot decide yet: the worker asks again.
+	// Nonce is that of a denied claim; else empty.
+	Nonce string `json:"nonce,omitempty"`
+	// Later is set if the hub cannot decide yet about a claim: the worker asks again.
 	Later bool `json:"later,omitempty"`
 	// Reason is a text for operators, such as that another worker has the job or the task has
 	// ended.
@@ -209,14 +202,17 @@ type Report struct {
 	Piece *Piece `json:"piece,omitempty"`
 }
 
-// Confirm confirms that all events up to Envelope.Seq of Envelope.Epoch are durable. Final is
-// set if the job is over: the worker acknowledges its work.
+// Confirm confirms that all events up to Envelope.Seq of Envelope.Epoch are durable; a Seq of zero
+// confirms none.
 type Confirm struct {
+	// Final is set if the job is over: the worker acknowledges its work.
 	Final bool `json:"final,omitempty"`
+	// Resend is the number from which on the hub lacks events: the worker sends them again. Zero
+	// means that it lacks none.
+	Resend int64 `json:"resend,omitempty"`
+	// MessageWaiting is set if a further message of the caller waits until the job is over.
+	MessageWaiting bool `json:"messageWaiting,omitempty"`
 }
-
-// Resend requests the events from Envelope.Seq on.
-type Resend struct{}
 
 // Heartbeat shows that a worker is alive, and lists the jobs that it holds of one hub.
 type Heartbeat struct {
@@ -235,23 +231,6 @@ type HeldJob struct {
 // Cancel asks the worker to cancel the job of Envelope.Epoch.
 type Cancel struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"`
-}
-
-// MessageWaiting notifies the worker that a further message of the caller waits until the job of
-// Envelope.Epoch is over.
-type MessageWaiting struct{}
-
-// Unused notifies a worker that a hub gives it no tasks, because another agent has its name.
-type Unused struct {
-	Agent task.Agent `json:"agent"`
-	// Reason names the other agent and the remedy.
-	Reason string `json:"reason"`
-}
-
-// Stop notifies a worker that its run at Envelope.Epoch does not count: it ends the run and
-// acknowledges the work.
-type Stop struct {
-	Reason string `json:"reason"`
 }
 
 // Blob refers to bytes that do not fit into an envelope.

@@ -24,27 +24,22 @@ import (
 
 // bodies are the bodies of all types.
 var bodies = map[bus.Type]reflect.Type{
-	protocol.TypeJob:            reflect.TypeFor[protocol.Job](),
-	protocol.TypeOffer:          reflect.TypeFor[protocol.Offer](),
-	protocol.TypeClaim:          reflect.TypeFor[protocol.Claim](),
-	protocol.TypeGrant:          reflect.TypeFor[protocol.Grant](),
-	protocol.TypeDeny:           reflect.TypeFor[protocol.Deny](),
-	protocol.TypeReport:         reflect.TypeFor[protocol.Report](),
-	protocol.TypeConfirm:        reflect.TypeFor[protocol.Confirm](),
-	protocol.TypeResend:         reflect.TypeFor[protocol.Resend](),
-	protocol.TypeHeartbeat:      reflect.TypeFor[protocol.Heartbeat](),
-	protocol.TypeCancel:         reflect.TypeFor[protocol.Cancel](),
-	protocol.TypeMessageWaiting: reflect.TypeFor[protocol.MessageWaiting](),
-	protocol.TypeStop:           reflect.TypeFor[protocol.Stop](),
-	protocol.TypeBatch:          reflect.TypeFor[protocol.Batch](),
-	protocol.TypeFetch:          reflect.TypeFor[protocol.Fetch](),
-	protocol.TypePiece:          reflect.TypeFor[protocol.Piece](),
-	protocol.TypeHub:            reflect.TypeFor[protocol.Hub](),
-	protocol.TypeAnnounce:       reflect.TypeFor[protocol.Announce](),
-	protocol.TypeGoodbye:        reflect.TypeFor[protocol.Goodbye](),
-	protocol.TypeUnused:         reflect.TypeFor[protocol.Unused](),
-	protocol.TypeChat:           reflect.TypeFor[protocol.Chat](),
-	bus.TypeUnreadable:          reflect.TypeFor[bus.Unreadable](),
+	protocol.TypeWork:      reflect.TypeFor[protocol.Work](),
+	protocol.TypeClaim:     reflect.TypeFor[protocol.Claim](),
+	protocol.TypeGrant:     reflect.TypeFor[protocol.Grant](),
+	protocol.TypeDeny:      reflect.TypeFor[protocol.Deny](),
+	protocol.TypeReport:    reflect.TypeFor[protocol.Report](),
+	protocol.TypeConfirm:   reflect.TypeFor[protocol.Confirm](),
+	protocol.TypeHeartbeat: reflect.TypeFor[protocol.Heartbeat](),
+	protocol.TypeCancel:    reflect.TypeFor[protocol.Cancel](),
+	protocol.TypeBatch:     reflect.TypeFor[protocol.Batch](),
+	protocol.TypeFetch:     reflect.TypeFor[protocol.Fetch](),
+	protocol.TypePiece:     reflect.TypeFor[protocol.Piece](),
+	protocol.TypeHub:       reflect.TypeFor[protocol.Hub](),
+	protocol.TypeAnnounce:  reflect.TypeFor[protocol.Announce](),
+	protocol.TypeGoodbye:   reflect.TypeFor[protocol.Goodbye](),
+	protocol.TypeChat:      reflect.TypeFor[protocol.Chat](),
+	bus.TypeUnreadable:     reflect.TypeFor[bus.Unreadable](),
 }
 
 // parts are the objects within others.
@@ -305,25 +300,25 @@ var sample = map[reflect.Kind]string{
 func TestSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
-	const start = `{"v":1,"id":"1","time":1,"source":"hub/h","type":`
+	const start = `{"v":2,"id":"1","time":1,"source":"hub/h","type":`
 	for text, want := range map[string]bool{
 		start + `"unknown"}`: true,
 		start + `"job.confirm","body":{"final":true},"more":1}`:                                         true,
 		start + `"job.confirm","body":{"final":"yes"}}`:                                                 false,
-		start + `"job.stop","body":{}}`:                                                                 false,
-		start + `"job.stop"}`:                                                                           false,
+		start + `"job.deny","body":{}}`:                                                                 false,
+		start + `"job.deny"}`:                                                                           false,
 		start + `"job.grant","body":{"nonce":"n","token":"","lease":1}}`:                                false,
 		start + `"job.report","body":{"token":"t","worker":"w","events":[{}]}}`:                         false,
 		start + `"job.report","body":{"token":"t","worker":"w","events":[{"task":{},"message":{}}]}}`:   false,
 		start + `"job.report","body":{"token":"t","worker":"w","events":[{"task":{}}]}}`:                true,
 		start + `"job.claim","body":{"delivery":0,"worker":"w","nonce":"n"}}`:                           false,
 		start + `"job.claim","body":{"delivery":1,"worker":"w w","nonce":"n"}}`:                         false,
-		start + `"job.stop","body":{"reason":"r"},"signature":{"key":"k","value":"not base64"}}`:        false,
-		strings.Replace(start, `"v":1`, `"v":2`, 1) + `"unknown"}`:                                      false,
+		start + `"job.deny","body":{"reason":"r"},"signature":{"key":"k","value":"not base64"}}`:        false,
+		strings.Replace(start, `"v":2`, `"v":1`, 1) + `"unknown"}`:                                      false,
 		strings.Replace(start, `"id":"1",`, ``, 1) + `"unknown"}`:                                       false,
 		strings.Replace(start, `"id":"1"`, `"id":""`, 1) + `"unknown"}`:                                 false,
-		strings.Replace(start, `"v":1`, `"v":1,"replyTo":"a b"`, 1) + `"unknown"}`:                      false,
-		strings.Replace(start, `"v":1`, `"v":1,"principal":{"displayName":"nobody"}`, 1) + `"unknown"}`: false,
+		strings.Replace(start, `"v":2`, `"v":2,"replyTo":"a b"`, 1) + `"unknown"}`:                      false,
+		strings.Replace(start, `"v":2`, `"v":2,"principal":{"displayName":"nobody"}`, 1) + `"unknown"}`: false,
 	} {
 		if err := validate(t, s, []byte(text)); (err == nil) != want {
 			t.Errorf("%s: valid is %v, want %v: %v", text, err == nil, want, err)

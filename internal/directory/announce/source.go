@@ -166,7 +166,7 @@ func (src *Source) Follow(ctx context.Context, changed func(directory.Update)) e
 		<-ctx.Done()
 		return nil
 	}
-	sub := bus.Subscription{At: protocol.Discovery, Ready: ready.Send}
+	sub := bus.Subscription{At: protocol.Discovery, Ready: ready.Send, Unreadable: func(e *bus.Envelope) { src.denyVersion(ctx, e) }}
 	src.reportAll()
 	for d, err := range src.Bus.Receive(ctx, sub) {
 		if err != nil {
@@ -366,27 +366,43 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 
 // reject notifies a new worker if the hub gives it no tasks.
 func (src *Source) reject(ctx context.Context, s *directory.Spec, worker string) {
-	at := protocol.WorkerAt(worker)
-	if src.Unused == nil || at.Check() != nil {
+	if src.Unused == nil {
 		return
 	}
-	reason := src.Unused(s)
-	if reason == "" {
+	if reason := src.Unused(s); reason != "" {
+		src.deny(ctx, worker, reason)
+	}
+}
+
+// denyVersion notifies the worker that has sent an announcement of another version. The worker cannot
+// read the reason, but logs the version of its envelope.
+func (src *Source) denyVersion(ctx context.Context, e *bus.Envelope) {
+	var a protocol.Announce
+	if e.Version == bus.Version || e.Type != protocol.TypeAnnounce || protocol.Decode(e.Body, &a) != nil {
+		return
+	}
+	src.deny(ctx, a.Worker, fmt.Sprintf("version %d of the wire contract is required", bus.Version))
+}
+
+// deny notifies a worker that the hub gives it no tasks.
+func (src *Source) deny(ctx context.Context, worker, reason string) {
+	at := protocol.WorkerAt(worker)
+	if src.Signer == nil || at.Check() != nil {
 		return
 	}
 	e := &bus.Envelope{
-		ID: uuid.NewString(), Type: protocol.TypeUnused, Time: task.MillisOf(time.Now()), Source: "hub/" + src.Signer.Hub(),
+		ID: uuid.NewString(), Type: protocol.TypeDeny, Time: task.MillisOf(time.Now()), Source: "hub/" + src.Signer.Hub(),
 		Destination: "worker/" + worker,
 	}
 	var err error
-	if e.Body, err = json.Marshal(&protocol.Unused{Agent: s.Queue, Reason: reason}); err == nil {
+	if e.Body, err = json.Marshal(&protocol.Deny{Reason: reason}); err == nil {
 		err = src.Signer.Sign(e)
 	}
 	if err == nil {
 		err = src.Bus.Publish(ctx, at, e)
 	}
 	if err != nil && ctx.Err() == nil {
-		src.log().Warn("notify a worker without tasks", "agent", s.Name, "error", err)
+		src.log().Warn("notify a worker without tasks", "worker", worker, "error", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -341,5 +342,44 @@ func TestKnownAgentsFile(t *testing.T) {
 		if all, err := os.ReadDir(dir); err != nil || len(all) != 1 {
 			t.Errorf("the folder has %v, %v; want the file alone", all, err)
 		}
+	})
+}
+
+// versioned is a bus at which an announcement of version 1 has arrived.
+type versioned struct{ bus.Bus }
+
+// Receive implements bus.Bus.
+func (b versioned) Receive(ctx context.Context, s bus.Subscription) iter.Seq2[*bus.Delivery, error] {
+	body := []byte(`{"agent":"poet","worker":"poet.1","card":{},"started":1}`)
+	s.Unreadable(&bus.Envelope{Version: 1, ID: "1", Type: protocol.TypeAnnounce, Source: "agent/poet", Body: body})
+	return b.Bus.Receive(ctx, s)
+}
+
+// TestWorkerOfAnotherVersion: a worker whose announcement cannot be read gets a message of the right version,
+// which it logs.
+func TestWorkerOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := new(bus.Memory)
+		s, err := bus.NewSigner("h1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(chan *bus.Delivery, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for d := range b.Receive(ctx, bus.Subscription{At: protocol.WorkerAt("poet.1")}) {
+				got <- d
+			}
+		})
+		synctest.Wait()
+		d := open(t, &announce.Source{Bus: versioned{b}, Notes: new(dirstore.Memory), Signer: s})
+		if e := <-got; e.Version != bus.Version || e.Type != protocol.TypeDeny || !strings.Contains(string(e.Body), "version 2") {
+			t.Errorf("the worker gets %+v", e.Envelope)
+		}
+		d.stop()
+		stop()
+		wg.Wait()
 	})
 }

@@ -48,7 +48,7 @@ const oddID = "odd.1"
 
 // frame returns the JSON of an envelope with placeholders for the members of a job.
 func frame(kind bus.Type, seq int, body string) string {
-	return fmt.Sprintf(`{"v":1,"id":"<id>","type":%q,"time":1764000000000,"source":"worker/odd.1","replyTo":"worker.odd.1","correlation":"c",`+
+	return fmt.Sprintf(`{"v":2,"id":"<id>","type":%q,"time":1764000000000,"source":"worker/odd.1","replyTo":"worker.odd.1","correlation":"c",`+
 		`"task":"<task>","owner":"<owner>","epoch":"<epoch>","seq":%d,"trace":{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},"body":%s}`, kind, seq, body)
 }
 
@@ -126,7 +126,7 @@ func (w *oddWorker) publish(at bus.Address, text string) {
 
 // perform sends the odd frame of a task, and performs the task.
 func (w *oddWorker) perform(d *bus.Delivery) {
-	var job protocol.Job
+	var job protocol.Work
 	var message struct{ Parts []struct{ Text string } }
 	err := json.Unmarshal(d.Body, &job)
 	if err == nil {
@@ -279,7 +279,7 @@ func TestEveryValueInAnnouncements(t *testing.T) {
 	}
 	nc := natstest.Connect(t, c.URL, nats.Token(c.Token))
 	publish := func(kind bus.Type, name, body string) {
-		text := fmt.Sprintf(`{"v":1,"id":%q,"type":%q,"source":"agent/%s","body":%s}`, a2a.NewMessageID(), kind, name, strings.ReplaceAll(body, "NAME", name))
+		text := fmt.Sprintf(`{"v":2,"id":%q,"type":%q,"source":"agent/%s","body":%s}`, a2a.NewMessageID(), kind, name, strings.ReplaceAll(body, "NAME", name))
 		if err := nc.Publish(natsbus.Subject(protocol.Discovery), []byte(text)); err != nil {
 			t.Error(err)
 		}

@@ -138,8 +138,8 @@ func TestDeadLetters(t *testing.T) {
 		}
 		return l.ID
 	}
-	one := put("t1", &bus.Envelope{ID: "1", Type: protocol.TypeJob, Queue: "agent.task.a", Reason: "no good"})
-	two := put("t2", &bus.Envelope{ID: "2", Type: protocol.TypeJob, Reason: "from nowhere"})
+	one := put("t1", &bus.Envelope{ID: "1", Type: protocol.TypeWork, Queue: "agent.task.a", Reason: "no good"})
+	two := put("t2", &bus.Envelope{ID: "2", Type: protocol.TypeWork, Reason: "from nowhere"})
 	for _, request := range []string{"GET /api/v1/dead", "GET /api/v1/dead/" + string(one), "DELETE /api/v1/dead/" + string(one), "POST /api/v1/dead/" + string(one) + "/replay"} {
 		got := as(t, h, clerk, request, "")
 		got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")

@@ -40,7 +40,7 @@ func TestLoadKeepsTheHub(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &bus.Envelope{ID: "1", Type: "job.stop", Source: "hub/" + second.Hub()}
+	e := &bus.Envelope{ID: "1", Type: "job.deny", Source: "hub/" + second.Hub()}
 	if err := second.Sign(e); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ class Signatures(unittest.TestCase):
         self.assertEqual(_wire.form(json.loads(r'["\ud800x\ud83d\ude00", null, false]')).decode(), "[8:\ufffdx\U0001f600nf]")
 
     def test_trust(self):
-        text = signed({"v": 1, "id": "1", "type": "t", "source": "hub/7c1e"})
+        text = signed({"v": _wire.VERSION, "id": "1", "type": "t", "source": "hub/7c1e"})
         _wire.Keys([KEY]).verify(text)
         self.refused("is not trusted", text, "7c1e:" + base64.b64encode(bytes(32)).decode())
         self.refused("is of hub other", text, KEY.replace("7c1e", "other"))

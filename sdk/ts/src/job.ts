@@ -105,19 +105,19 @@ export class Job {
   /** Handles a message of the hub. */
   handle({ type, epoch = 0, seq = 0, body }: Json): void {
     const waits = !this.grant.epoch, mine = epoch === this.grant.epoch;
-    if (type === "job.denial" && waits && body.nonce === this.#nonce) this.#answer = body;
+    if (type === "job.deny" && waits && body.nonce === this.#nonce) this.#answer = body;
     else if (type === "job.grant" && (waits || mine) && body.nonce === this.#nonce) {
       this.grant = { epoch, token: body.token, lease: body.lease }; // another token if the hub was restarted
       if (waits) this.#answer = body;
     } else if (waits || !mine) return; // about another run
     else if (type === "job.confirm") {
       this.#reports = this.#reports.filter(({ last }) => last > seq);
+      if (body.resend) this.resend(body.resend);
+      if (body.messageWaiting) this.messageWaiting = true;
       if (body.final) this.drop();
-    } else if (type === "job.resend") this.resend(seq);
-    else if (type === "job.piece") this.#answer = body;
-    else if (type === "job.asked") this.messageWaiting = true;
+    } else if (type === "job.piece") this.#answer = body;
     else if (type === "job.cancel") void this.#cancel(body.metadata ?? {});
-    else if (type === "job.stop") this.drop();
+    else if (type === "job.deny") this.drop();
     this.#changes.emit("change");
   }
 

@@ -5,7 +5,7 @@ import { createHash, createPublicKey, verify } from "node:crypto";
 export const MAX_ENVELOPE = 960 << 10;
 export const MAX_PIECE = 512 << 10; // bytes of content that does not fit into an envelope
 export const MAX_LARGE = 64 << 20; // bytes of the content of work, and of an event
-export const MAX_DELIVERIES = 5;
+export const VERSION = 2, MAX_DELIVERIES = 5; // of the contract; of work
 
 export type Json = Record<string, any>;
 
@@ -63,9 +63,9 @@ export function address(field: string, value: unknown): string {
 }
 
 /** Returns the envelope in data. An error names the member. */
-function decode(data: Uint8Array): { envelope: Json; text: string } {
+export function decode(data: Uint8Array): { envelope: Json; text: string } {
   const text = new TextDecoder("utf-8", { fatal: true }).decode(data), envelope = JSON.parse(text);
-  if (envelope?.v !== 1) throw new Error(`v: version ${envelope?.v}, 1 is known`);
+  if (envelope?.v !== VERSION) throw new Error(`v: version ${envelope?.v} of the wire contract, version ${VERSION} is required`);
   for (const name of ["id", "type", "source"])
     if (typeof envelope[name] !== "string" || !envelope[name]) throw new Error(`${name}: missing, or not text`);
   envelope.body ??= {};
@@ -102,6 +102,6 @@ export function letter(data: Uint8Array, reason: string, queue: string, source: 
   } catch {
     const id = "unreadable-" + sha256(data).toString("hex", 0, 16);
     const body = { bytes: Buffer.from(data.subarray(0, 640 << 10)).toString("base64"), size: data.length };
-    return { id, data: Buffer.from(JSON.stringify({ v: 1, id, type: "bus.unreadable", time: Date.now(), source, ...about, body })) };
+    return { id, data: Buffer.from(JSON.stringify({ v: VERSION, id, type: "bus.unreadable", time: Date.now(), source, ...about, body })) };
   }
 }

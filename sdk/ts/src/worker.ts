@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { NATS, RabbitMQ, type Delivery, type Verdict } from "./brokers.js";
 import type { Event, Question } from "./events.js";
 import { Job } from "./job.js";
-import { address, checkWork, letter, read, trust, MAX_DELIVERIES, type Json, type Verify } from "./wire.js";
+import { address, checkWork, decode, letter, read, trust, MAX_DELIVERIES, VERSION, type Json, type Verify } from "./wire.js";
 
 /** Text is progress; the last event ends the job. */
 export type Item = string | Event | Question<any>;
@@ -101,7 +101,7 @@ export class Worker {
       await Promise.race([Promise.allSettled(this.#slots), sleep(time, undefined, { ref: false })]);
       for (const job of this.#jobs.values()) job.giveBack();
     }
-    await this.#announce("agent.leave", {});
+    await this.#announce("agent.goodbye", {});
   }
 
   /** Waits for a free slot, and returns whether the worker takes more work. */
@@ -148,10 +148,10 @@ export class Worker {
   }
 
   onTopic(topic: string, data: Uint8Array): void {
-    if (topic !== this.topics[0]) return void this.#announce();
     try {
+      if (topic !== this.topics[0]) return decode(data), void this.#announce();
       const message = read(data, "worker/" + this.id, this.#verify), { type, source, owner, task, epoch, body } = message;
-      if (type === "agent.unused") return this.log("warn", `the hub gives this worker no tasks: ${body.reason}`);
+      if (type === "job.deny" && !task) return this.log("warn", `the hub gives this worker no tasks: ${body.reason}`);
       const job = this.#jobs.get(keyOf(message)), report = { token: body.token, worker: this.id, givenBack: true };
       if (job) job.handle(message);
       else if (type === "job.grant") void this.send("queue." + source.replace("hub/", "hub.report."), "job.report", report, { destination: source, owner, task, epoch, seq: 1 });
@@ -177,7 +177,7 @@ export class Worker {
     for (const [topic, destination] of new Map(held.map(({ work }) => [work.replyTo, work.source]))) {
       const mine = held.filter(({ work }) => work.replyTo === topic);
       const beats = mine.map(({ work: { task, owner = "" }, grant: { epoch, token } }) => ({ task, owner, epoch, token }));
-      void this.send("topic." + topic, "job.beat", { worker: this.id, jobs: beats }, { destination });
+      void this.send("topic." + topic, "job.heartbeat", { worker: this.id, jobs: beats }, { destination });
     }
   }
 
@@ -194,7 +194,7 @@ export class Worker {
   /** Publishes an envelope with these members. It returns false if the broker has not taken it. */
   send(address: string, type: string, body: Json, members: Json): Promise<boolean> {
     const id = randomBytes(16).toString("hex"), source = "worker/" + this.id;
-    const envelope = { v: 1, id, type, time: Date.now(), source, replyTo: this.topics[0], ...members, body };
+    const envelope = { v: VERSION, id, type, time: Date.now(), source, replyTo: this.topics[0], ...members, body };
     return this.#publish(address, id, Buffer.from(JSON.stringify(envelope)));
   }
 

@@ -23,7 +23,7 @@ test("the form counts, not the layout", () => {
 });
 
 test("changed examples are refused", () => {
-  const changes = [['"v": 1', '"v": 1.0'], ['"task": "0', '"task": "1'], ['"body": {', '"label": "x", "body": {'], ['"type": "job.', '"type": "job.x']];
+  const changes = [['"v": 2', '"v": 2.0'], ['"task": "0', '"task": "1'], ['"body": {', '"label": "x", "body": {'], ['"type": "job.', '"type": "job.x']];
   for (const text of examples)
     for (const [from, to] of changes)
       if (text.includes(from)) assert.throws(() => receive(text.replace(from, to)), /changed/, `${from} in ${text}`);

@@ -130,7 +130,7 @@ func rubbish() map[string][]byte {
 		"not an envelope": []byte("{}"),
 		"version":         []byte(`{"v":99,"id":"future","type":"t","source":"s"}`),
 		"no version":      []byte(`{"id":"past","type":"t","source":"s"}`),
-		"wrong type":      []byte(`{"v":1,"id":7,"type":"t","source":"s"}`),
+		"wrong type":      []byte(`{"v":2,"id":7,"type":"t","source":"s"}`),
 		"too large":       bytes.Repeat([]byte{'x'}, 1000<<10),
 	}
 }
@@ -190,9 +190,22 @@ func testPoisonAtTopic(x *bed) {
 		return
 	}
 	b := x.open()
-	in := x.receive(b, bus.Subscription{At: topic})
+	versions := make(chan int, len(rubbish()))
+	in := x.receive(b, bus.Subscription{At: topic, Unreadable: func(e *bus.Envelope) { versions <- e.Version }})
 	for _, data := range rubbish() {
 		x.b.Poison(x.T, topic, data)
 	}
 	in.onlyAt(b, "fence")
+	if close(versions); len(versions) != len(rubbish()) {
+		x.Errorf("Unreadable was called for %d envelopes, want %d", len(versions), len(rubbish()))
+	}
+	future := 0
+	for v := range versions {
+		if v == 99 {
+			future++
+		}
+	}
+	if future != 1 {
+		x.Errorf("Unreadable was called for %d envelopes of version 99, want one", future)
+	}
 }

@@ -19,7 +19,7 @@ func (h *hub) send(s step) {
 	e := h.envelope(s.kind, members)
 	var to bus.Address
 	switch worker, _ := h.names["$WORKER"].(string); {
-	case s.kind == string(protocol.TypeJob) || s.flag == "queue":
+	case s.kind == string(protocol.TypeWork) || s.flag == "queue":
 		to = protocol.JobAt(Agent)
 	case s.kind == string(protocol.TypeHub):
 		to = protocol.Inquiry
@@ -53,11 +53,11 @@ func (h *hub) envelope(kind string, members map[string]any) *bus.Envelope {
 	h.sent++
 	worker, _ := h.names["$WORKER"].(string)
 	all := map[string]any{
-		"v": 1, "id": fmt.Sprintf("hub-%d", h.sent), "type": kind, "time": 1764000000000, "source": "hub/" + hubID,
+		"v": bus.Version, "id": fmt.Sprintf("hub-%d", h.sent), "type": kind, "time": 1764000000000, "source": "hub/" + hubID,
 		"destination": "worker/" + worker, "task": "task-1", "owner": "alice", "replyTo": protocol.ControlAt(hubID).Name,
 	}
 	switch kind {
-	case string(protocol.TypeJob):
+	case string(protocol.TypeWork):
 		all["destination"] = "agent/" + Agent
 		members = h.work(members)
 	case string(protocol.TypeHub):

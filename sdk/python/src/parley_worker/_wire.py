@@ -10,6 +10,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+VERSION = 2  # of the contract
 MAX_ENVELOPE = 960 << 10
 MAX_PIECE = 512 << 10  # bytes of content that does not fit into an envelope
 MAX_LARGE = 64 << 20  # bytes of the content of work, and of an event
@@ -87,7 +88,7 @@ def decode(data: bytes, me: str = "", keys: Keys | None = None) -> Json:
     except (ValueError, RecursionError) as e:
         raise Invalid(f"decode envelope: {e}") from None
     check(isinstance(envelope, dict), "decode envelope: not a JSON object")
-    check(envelope.get("v") == 1, f"v: version {envelope.get('v')}, 1 is known")
+    check(envelope.get("v") == VERSION, f"v: version {envelope.get('v')} of the wire contract, version {VERSION} is required")
     for name in ("id", "type", "source"):
         check(isinstance(envelope.get(name), str) and envelope[name], f"{name}: missing, or not text")
     check(isinstance(envelope.setdefault("body", {}), dict), "body: not an object")
@@ -111,7 +112,7 @@ def check_work(envelope: Json) -> None:
 
 def encode(id: str, type: str, source: str, body: Json, **members: Any) -> bytes:
     """Returns the bytes of an envelope, without the members that are None."""
-    envelope = {"v": 1, "id": id, "type": type, "time": int(time.time() * 1000), "source": source, **members, "body": body}
+    envelope = {"v": VERSION, "id": id, "type": type, "time": int(time.time() * 1000), "source": source, **members, "body": body}
     return json.dumps({name: value for name, value in envelope.items() if value is not None}, ensure_ascii=False).encode("utf-8", "replace")
 
 

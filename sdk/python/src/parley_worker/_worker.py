@@ -146,25 +146,23 @@ class Job:
 
     def _handle(self, type: str, epoch: int, seq: int, body: Json) -> None:
         """Handles a message of the hub."""
-        claims, answers = not self._epoch, type in ("job.grant", "job.denial") and body.get("nonce") == self._nonce
+        claims, answers = not self._epoch, type in ("job.grant", "job.deny") and body.get("nonce") == self._nonce
         if (claims and not answers) or (not claims and epoch != self._epoch):
             return  # about another run
         if answers and type == "job.grant":  # a second one if the hub was restarted
             self._epoch, self._proof["token"], self._lease = epoch, str(body["token"]), body["lease"] / 1000
-        if type == "job.stop" or (claims and type == "job.denial" and not body.get("later")):
+        if type == "job.deny" and not (claims and body.get("later")):
             log.info("task %s: %s: %s", self.task_id, "claim denied" if claims else "the hub stops the run", body.get("reason"))
             self._stop()
         elif claims or type == "job.piece":
             self._answers.put_nowait(body)
         elif type == "job.confirm":
             self._items = {number: item for number, item in self._items.items() if number > seq}
-            self._resend(self._sent + 1)
+            self._resend(body.get("resend") or self._sent + 1)
+            if body.get("messageWaiting"):
+                self.message_waiting.set()
             if body.get("final"):
                 self._stop()
-        elif type == "job.resend":
-            self._resend(seq)
-        elif type == "job.asked":
-            self.message_waiting.set()
         elif type == "job.cancel":
             self._worker.spawn(self._cancel(body.get("metadata") or {}))
 
@@ -288,7 +286,7 @@ class Worker:
     ) -> None:  # fmt: skip
         self.name, self.idempotent, self.concurrency, self.drain = name, idempotent, concurrency, drain
         self.id, self.queue = f"{name}.{secrets.token_hex(8)}", "agent.task." + name
-        self.topics = {"worker." + self.id: self._on_message, "discovery.inquire": self._on_inquiry}
+        self.topics = {"worker." + self.id: self._on_message, "discovery.inquire": self._on_message}
         for address in (self.queue, *self.topics):
             check_address("name", address)
         check(concurrency >= 1, f"concurrency: {concurrency} is less than 1")
@@ -384,7 +382,7 @@ class Worker:
             for job in self._jobs.values():
                 job._add({"givenBack": True})
                 job._run.cancel()
-        await self._publish("topic.discovery.announce", "agent.leave", {"agent": self.name, "worker": self.id}, source="agent/" + self.name)
+        await self._publish("topic.discovery.announce", "agent.goodbye", {"agent": self.name, "worker": self.id}, source="agent/" + self.name)
 
     async def on_work(self, data: bytes, number: int, ack: Callable[[], Awaitable[None]], nak: Callable[[], Awaitable[None]]) -> None:
         """Performs the work in data, whose deliveries number counts from 1, and settles it."""
@@ -415,14 +413,14 @@ class Worker:
             del self._jobs[key]
         return verdict
 
-    def _on_inquiry(self, _: bytes) -> None:
-        self.spawn(self._announce())
-
     def _on_message(self, data: bytes) -> None:
         """Handles a message of a hub."""
         try:
+            if decode(data)["type"] == "hub.announce":  # an inquiry, which is not signed
+                self.spawn(self._announce())
+                return
             message = decode(data, "worker/" + self.id, self._keys)
-            if message["type"] == "agent.unused":
+            if message["type"] == "job.deny" and not message.get("task"):
                 log.warning("the hub gives this worker no tasks: %s", message["body"]["reason"])
             elif job := self._jobs.get(key := identity(message)):
                 job._handle(message["type"], message.get("epoch", 0), message.get("seq", 0), message["body"])
@@ -449,7 +447,7 @@ class Worker:
         for hub, topic in {(job.work["source"], job.work["replyTo"]) for job in held}:
             mine = [job for job in held if job.work["source"] == hub]
             beats = [{"task": job.task_id, "owner": job.caller["owner"], "epoch": job._epoch, "token": job._proof["token"]} for job in mine]
-            await self._publish("topic." + topic, "job.beat", {"worker": self.id, "jobs": beats}, destination=hub)
+            await self._publish("topic." + topic, "job.heartbeat", {"worker": self.id, "jobs": beats}, destination=hub)
 
     async def _announce(self) -> None:
         body = {"agent": self.name, "card": self.card, "worker": self.id, "idempotent": self.idempotent, "started": self._started}
