@@ -56,7 +56,7 @@ func (v *tryResult) observe(ctx context.Context, s trace.Span) {
 
 // String returns the name of an outcome in metrics and spans.
 func (f outcome) String() string {
-	return [...]string{delivered: "told", retry: "again", undeliverable: "lost", hookGone: "dropped", aborted: "voided"}[f]
+	return [...]string{delivered: "accepted", retry: "again", undeliverable: "lost", hookGone: "dropped", aborted: "voided"}[f]
 }
 
 // Stats are current numbers of a Dispatcher, for its operator.

@@ -12,7 +12,7 @@ import (
 type Status struct {
 	// Position is the version up to which the webhook has been notified.
 	Position int64
-	// Behind counts the versions after Told, including those without a notification.
+	// Behind counts the versions after Delivered, including those without a notification.
 	Behind int64
 	// Tries is the number of tries of the next version.
 	Tries int

@@ -29,7 +29,7 @@ const (
 
 // stateColors are the colors of states, of tasks, agents, keys, items, webhooks and audit entries.
 var stateColors = map[string]string{
-	"working": blue, "submitted": blue, "telling": blue, "open": yellow, "input-required": yellow, "auth-required": yellow, "waiting": yellow,
+	"working": blue, "submitted": blue, "delivering": blue, "open": yellow, "input-required": yellow, "auth-required": yellow, "waiting": yellow,
 	"retrying": yellow, "paused": yellow, "unknown": yellow, "completed": green, "up": green, "active": green, "answered": green, "approved": green,
 	"current": green, "ok": green, "failed": red, "rejected": red, "refused": red, "down": red, "revoked": faint, "expired": faint, "canceled": faint,
 	"settled": faint, "gone": faint,

@@ -124,7 +124,7 @@ func busyHub(t *testing.T) (*busHub, map[string]*dto.MetricFamily) {
 	trace.Committed(1, time.Millisecond, "full")
 	trace.Count(ctx, trace.ModelInput, trace.Labels{Agent: "m", Protocol: "p"}, 1)
 	trace.Count(ctx, trace.ModelOutput, trace.Labels{Agent: "m", Protocol: "p"}, 1)
-	trace.Count(ctx, trace.WebhookTries, trace.Labels{Outcome: "told"}, 1) // it is counted after the answer
+	trace.Count(ctx, trace.WebhookTries, trace.Labels{Outcome: "accepted"}, 1) // it is counted after the answer
 	return h, scraped(t, h)
 }
 

@@ -37,7 +37,7 @@ func (c *pushListCmd) Run(in interrupts, o *OS) error {
 		heads: "TASK\tCONFIG\tSTATE\tTOLD\tURL\tTROUBLE", none: "No webhooks.", json: c.JSON,
 		row: func(k *adminapi.Webhook) []any {
 			return []any{
-				printable(k.Task), printable(k.Config), k.State, fmt.Sprintf("%d/%d", k.Told, k.Version), printable(k.URL),
+				printable(k.Task), printable(k.Config), k.State, fmt.Sprintf("%d/%d", k.Delivered, k.Version), printable(k.URL),
 				dash(printable(hookTrouble(k))),
 			}
 		},
@@ -55,15 +55,15 @@ func hookTrouble(k *adminapi.Webhook) string {
 	case k.BreakerUntil != nil:
 		return "its endpoint does not answer; tried again at " + timeName(k.BreakerUntil)
 	case len(k.Dead) == 1:
-		return notTold(&k.Dead[0])
+		return notDelivered(&k.Dead[0])
 	case len(k.Dead) > 1:
 		last := &k.Dead[len(k.Dead)-1]
-		return fmt.Sprintf("%s, and %d times before", notTold(last), len(k.Dead)-1)
+		return fmt.Sprintf("%s, and %d times before", notDelivered(last), len(k.Dead)-1)
 	}
 	return ""
 }
 
-func notTold(d *adminapi.DeadLetter) string {
+func notDelivered(d *adminapi.DeadLetter) string {
 	if d.First == d.Last {
 		return fmt.Sprintf("not delivered %d: %s", d.First, d.Reason)
 	}
@@ -91,7 +91,7 @@ func redelivered(l *adminapi.WebhookList) string {
 	var b strings.Builder
 	for i := range l.Webhooks {
 		k := &l.Webhooks[i]
-		fmt.Fprintf(&b, "%s of %s is notified again from version %d\n", printable(k.Config), printable(k.Task), k.Told+1)
+		fmt.Fprintf(&b, "%s of %s is notified again from version %d\n", printable(k.Config), printable(k.Task), k.Delivered+1)
 	}
 	return b.String()
 }

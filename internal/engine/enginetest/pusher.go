@@ -36,7 +36,7 @@ var (
 type Known struct {
 	task.Hook
 	// Reached is the newest version of the task since the Pusher knows the hook: a webhook
-	// receives the changes between Told and Reached.
+	// receives the changes between Delivered and Reached.
 	Reached int64
 }
 

@@ -48,7 +48,7 @@ var fieldSchemas = map[string]map[string]any{
 	"InboxItem.state":  {"enum": []any{"open", "answered", "approved", "refused", "expired"}},
 	"Key.state":        {"enum": []any{"active", "expired", "revoked"}},
 	"MadeKey.state":    {"enum": []any{"active", "expired", "revoked"}},
-	"Webhook.state":    {"enum": []any{"current", "telling", "waiting", "retrying", "settled"}},
+	"Webhook.state":    {"enum": []any{"current", "delivering", "waiting", "retrying", "settled"}},
 	"Curve.values":     {"type": "array", "items": map[string]any{"type": []any{"number", "null"}}},
 	"Health.state":     {"enum": []any{"up", "down", "unknown", "gone"}},
 	"Agent.state":      {"enum": []any{"up", "down", "unknown", "gone"}},

@@ -40,11 +40,11 @@ type Push struct {
 
 // The states of a webhook.
 const (
-	HookCurrent    = "current"  // every notification so far is delivered
-	HookDelivering = "telling"  // a delivery is in progress
-	HookWaiting    = "waiting"  // waits for a slot at its endpoint
-	HookRetrying   = "retrying" // waits for its next try
-	HookSettled    = "settled"  // no further notification will follow
+	HookCurrent    = "current"    // every notification so far is delivered
+	HookDelivering = "delivering" // a delivery is in progress
+	HookWaiting    = "waiting"    // waits for a slot at its endpoint
+	HookRetrying   = "retrying"   // waits for its next try
+	HookSettled    = "settled"    // no further notification will follow
 )
 
 // Webhook is a push notification config for an operator: without its secrets.
@@ -58,12 +58,12 @@ type Webhook struct {
 	// Scheme is the authentication scheme, or empty.
 	Scheme    string     `json:"scheme,omitempty"`
 	CreatedAt *time.Time `json:"createdAt,omitempty"`
-	// State is "current", "telling", "waiting", "retrying" or "settled".
+	// State is "current", "delivering", "waiting", "retrying" or "settled".
 	State string `json:"state"`
-	// Told is the version up to which notifications were delivered; Version is the version of
+	// Delivered is the version up to which notifications were delivered; Version is the version of
 	// the task.
-	Told    int64 `json:"told"`
-	Version int64 `json:"version"`
+	Delivered int64 `json:"delivered"`
+	Version   int64 `json:"version"`
 	// Tries counts the tries of the next version, NextTry is the time of the next one, and
 	// LastError the error of the last one.
 	Tries     int        `json:"tries,omitempty"`
@@ -180,10 +180,10 @@ func (h *Handler) webhook(ctx context.Context, k *task.Hooked, letters bool) (We
 	v := Webhook{
 		Task: string(k.Head.ID), Config: k.ID, Owner: string(k.Head.Owner), Agent: string(k.Head.Agent),
 		URL: maskQuery(k.URL), Scheme: k.Scheme, CreatedAt: moment(k.CreatedAt.Time()),
-		State: HookSettled, Told: k.Position, Version: k.Head.Version,
+		State: HookSettled, Delivered: k.Position, Version: k.Head.Version,
 	}
 	if st, ok := h.Push.Pusher.Status(k.Ref()); ok {
-		v.State, v.Told = stateOf(&st), st.Position
+		v.State, v.Delivered = stateOf(&st), st.Position
 		v.Tries, v.NextTry, v.LastError = st.Tries, moment(st.Next), st.LastError
 		v.Breaker, v.BreakerUntil = st.Breaker, moment(st.Until)
 	} else if !k.Settled {

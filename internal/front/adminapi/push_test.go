@@ -113,7 +113,7 @@ func (w *webhooks) list(query string) string {
 	var all []string
 	for _, v := range body["webhooks"].([]any) {
 		k := v.(map[string]any)
-		all = append(all, fmt.Sprintf("%v/%v %v %v/%v", k["task"], k["config"], k["state"], k["told"], k["version"]))
+		all = append(all, fmt.Sprintf("%v/%v %v %v/%v", k["task"], k["config"], k["state"], k["delivered"], k["version"]))
 	}
 	if token, _ := body["nextPageToken"].(string); token != "" {
 		more := w.list(query + "&pageToken=" + url.QueryEscape(token))
@@ -159,7 +159,7 @@ func TestAWebhookIsShownWithoutSecrets(t *testing.T) {
 		want := map[string]any{"webhooks": []any{map[string]any{
 			"task": "t1", "config": "a", "owner": "ann", "agent": "echo", "scheme": "Bearer",
 			"url": "https://hook.example/a?key=***&***&x=", "createdAt": "2000-01-01T00:00:00Z",
-			"state": "current", "told": 2.0, "version": 2.0, "breaker": "closed", "lastError": "HTTP 404",
+			"state": "current", "delivered": 2.0, "version": 2.0, "breaker": "closed", "lastError": "HTTP 404",
 			"deadLetters": []any{map[string]any{
 				"first": 2.0, "last": 2.0, "at": "2000-01-01T00:00:00Z", "attempts": 1.0, "reason": "HTTP 404",
 			}},

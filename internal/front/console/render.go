@@ -264,8 +264,8 @@ func money(usd float64) string {
 
 // hookWords and hookTones are the words and the colours for the states of webhooks.
 var (
-	hookWords = map[string]string{"current": "up to date", "telling": "delivering", "waiting": "waiting", "retrying": "retrying", "settled": "settled"}
-	hookTones = map[string]string{"current": "good", "telling": "busy", "waiting": "busy", "retrying": "ask", "settled": "calm"}
+	hookWords = map[string]string{"current": "up to date", "delivering": "delivering", "waiting": "waiting", "retrying": "retrying", "settled": "settled"}
+	hookTones = map[string]string{"current": "good", "delivering": "busy", "waiting": "busy", "retrying": "ask", "settled": "calm"}
 )
 
 func hookState(s string) string { return cmp.Or(hookWords[s], clean(s)) }

@@ -66,7 +66,7 @@ type headView struct {
 type hookView struct {
 	Config, URL, State string
 	Task, Owner        string
-	Told, Version      int64
+	Delivered, Version int64
 	Tries              int
 	NextTry            *time.Time
 	LastError          string
@@ -335,10 +335,10 @@ func annotate(entries []entryView, hooks []hookView) {
 			remark(entries, d.Last, mark{Tone: "bad", At: d.At, Text: fmt.Sprintf("webhook %s did not accept #%d to #%d after %d tries: %s", h.Config, d.First, d.Last, d.Attempts, d.Reason)})
 		}
 		if h.LastError != "" {
-			remark(entries, h.Told+1, mark{Tone: "ask", At: h.NextTry, Text: fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError)})
+			remark(entries, h.Delivered+1, mark{Tone: "ask", At: h.NextTry, Text: fmt.Sprintf("webhook %s: try %d failed: %s", h.Config, h.Tries, h.LastError)})
 		}
-		if h.Told > 1 && h.Told >= entries[0].Version { // the message of the caller is never delivered
-			remark(entries, h.Told, mark{Tone: "good", Text: "webhook " + h.Config + " is notified up to here"})
+		if h.Delivered > 1 && h.Delivered >= entries[0].Version { // the message of the caller is never delivered
+			remark(entries, h.Delivered, mark{Tone: "good", Text: "webhook " + h.Config + " is notified up to here"})
 		}
 	}
 }

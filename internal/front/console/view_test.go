@@ -34,7 +34,7 @@ func TestAnnotate(t *testing.T) {
 		views[i].Version, views[i].Last = int64(2*i+1), int64(2*i+2)
 	}
 	annotate(views, []hookView{
-		{Config: "a", Told: 4, Tries: 2, LastError: "refused"}, {Config: "b", Told: 8, Dead: []deadView{{First: 1, Last: 3, Attempts: 7, Reason: "gone"}}}, {Config: "c", Told: 1}, // accepted nothing yet
+		{Config: "a", Delivered: 4, Tries: 2, LastError: "refused"}, {Config: "b", Delivered: 8, Dead: []deadView{{First: 1, Last: 3, Attempts: 7, Reason: "gone"}}}, {Config: "c", Delivered: 1}, // accepted nothing yet
 	})
 	var got []string
 	for _, v := range views {

@@ -72,9 +72,9 @@ func (b *Toolbox) askPerson(ctx context.Context, c *call, question string) (*llm
 
 func (b *Toolbox) sendUpdate(_ context.Context, c *call) (*llm.Result, error) {
 	answer := struct {
-		Told bool   `json:"told"`
+		Sent bool   `json:"sent"`
 		Note string `json:"note,omitempty"`
-	}{Told: c.Progress != nil}
+	}{Sent: c.Progress != nil}
 	if c.Progress != nil {
 		c.Progress(llm.Progress{Text: c.args.Text("text")})
 	} else {

@@ -44,7 +44,7 @@ var (
 	refreshedOutput  = []string{"agent", text, "status", text, "skills", listOf(skillMembers), "error?", text}
 	unregisterOutput = []string{"unregistered", text}
 	answerOutput     = []string{"answered", flag, "answer?", text, "next?", text}
-	updateOutput     = []string{"told", flag, "note?", text}
+	updateOutput     = []string{"sent", flag, "note?", text}
 )
 
 // members returns the schema of an object with these members.

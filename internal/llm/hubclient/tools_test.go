@@ -88,7 +88,7 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"unregister_agent", `{"agent_name":"far"}`, `!There is no agent "far"`},
 	{"ask_human", `{"question":"why?","timeout_minutes":0.01}`, `"answered":false`},
 	{"ask_human", `{"question":""}`, `!"question" must not be empty`},
-	{"send_update", `{"text":"half way"}`, `"told":false`},
+	{"send_update", `{"text":"half way"}`, `"sent":false`},
 	{"send_update", `{"txt":"x"}`, `!there is no argument "txt" (did you mean "text"?)`},
 }
 
