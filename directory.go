@@ -2,6 +2,7 @@ package parley
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -12,9 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/hub"
-	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
-	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -22,13 +21,13 @@ import (
 // by their names. It fetches the cards of remote agents, probes them, and finds agents by their
 // texts. API serves it: /api/v1/agents, where administrators also register agents, and
 // /api/v1/search. The zero Directory lists the agents of the hub, those that announce themselves
-// on Hub.Bus, and registered ones.
+// on Hub.Queues, and registered ones.
 type Directory struct {
 	// Agents are remote agents. The first one with a name counts, unless the hub itself has an
 	// agent with it. ReadAgents reads them from files. An invalid one is logged, and listed as a
 	// problem in /api/v1/agents.
 	Agents []RemoteAgent
-	// NoAnnouncements ignores the agents that announce themselves on Hub.Bus.
+	// NoAnnouncements ignores the agents that announce themselves on Hub.Queues.
 	NoAnnouncements bool
 	// Store keeps the registered agents, the announced ones and the last known cards; a
 	// sqlitestore.AgentStore is one. If nil, they are kept in memory and end with the process. The
@@ -37,12 +36,11 @@ type Directory struct {
 	Store AgentStore
 	// Allow are the addresses, beside public ones, that registered agents may have: addresses,
 	// ranges, host names, "*.example.com", "loopback", "private" or "all". If empty, registered
-	// agents are reached at public addresses only. An invalid rule panics when the hub is first
-	// used.
+	// agents are reached at public addresses only.
 	Allow []string
 	// Transports are transports to the agents of Agents beside HTTP, such as
-	// caller.Dial of package internal/outbound/caller for gRPC.
-	Transports map[a2a.TransportProtocol]transport.Factory
+	// grpcbind.Dial for gRPC.
+	Transports map[a2a.TransportProtocol]Transport
 	// Refresh is the interval after which a card is fetched in full again; 10 min. Negative
 	// means never.
 	Refresh time.Duration
@@ -80,9 +78,9 @@ type AgentStore interface {
 // AgentRecords stores the registered agents and the last known cards, by the names of agents.
 type AgentRecords interface {
 	// Records returns all records, sorted by name.
-	Records(ctx context.Context) ([]card.Record, error)
+	Records(ctx context.Context) ([]AgentRecord, error)
 	// PutRecord stores r, replacing the record with its name.
-	PutRecord(ctx context.Context, r *card.Record) error
+	PutRecord(ctx context.Context, r *AgentRecord) error
 	// DropRecord deletes the record with a name. It is not an error if there is none.
 	DropRecord(ctx context.Context, name task.Agent) error
 }
@@ -96,14 +94,14 @@ type AgentValues interface {
 }
 
 // listing returns the configuration of the directory, or nil without one.
-func (h *Hub) listing() *hub.Listing {
+func (h *Hub) listing() (*hub.Listing, error) {
 	d := h.Directory
 	if d == nil {
-		return nil
+		return nil, nil
 	}
 	policy, err := safedial.ParsePolicy(d.Allow)
 	if err != nil {
-		panic("parley: Directory.Allow: " + err.Error())
+		return nil, fmt.Errorf("Directory.Allow: %w", err)
 	}
 	store := d.Store
 	if store == nil {
@@ -112,14 +110,14 @@ func (h *Hub) listing() *hub.Listing {
 	l := &hub.Listing{Reader: hub.NewCardReader(policy), Config: directory.Config{
 		Sources: []directory.Source{d.fixed()}, Store: store, Policy: policy.CheckURL, Refresh: d.Refresh, Probe: d.Probe,
 	}}
-	if h.Bus != nil && !d.NoAnnouncements {
-		self := protocol.Hub{HubKey: bus.HubKey{Hub: h.Bus.ID}, Started: task.MillisOf(time.Now())}
-		if s, ok := h.Bus.Signer.(*bus.Signer); ok {
+	if h.Queues != nil && !d.NoAnnouncements {
+		self := protocol.Hub{HubKey: bus.HubKey{Hub: h.Queues.ID}, Started: task.MillisOf(time.Now())}
+		if s, ok := h.Queues.Signer.(*bus.Signer); ok {
 			self.HubKey = s.HubKey()
 		}
-		l.Announced = &announce.Source{Bus: h.Bus.Bus, Notes: store, Hub: self, Logger: h.Logger}
+		l.Announced = &announce.Source{Bus: h.Queues.Bus, Notes: store, Hub: self, Logger: h.Logger}
 	}
-	return l
+	return l, nil
 }
 
 // fixed returns the agents of Directory.Agents as a source of the directory.

@@ -12,8 +12,6 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/agents/queue"
-	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/worker"
 )
 
@@ -21,9 +19,9 @@ import (
 // reaches over a bus. In production the bus is that of a broker, and the worker is a separate
 // program.
 func ExampleHub_API() {
-	b := new(bus.Memory)
-	hub := &parley.Hub{API: true, Bus: &queue.Dispatcher{Bus: b, ID: "hub1"}, Directory: &parley.Directory{}}
-	hub.Handle(&a2a.AgentCard{Name: "poet", Description: "Writes poems."}, &queue.Agent{Dispatcher: hub.Bus})
+	b := new(worker.Memory)
+	hub := &parley.Hub{API: true, Queues: &parley.Queues{Bus: b, ID: "hub1"}, Directory: &parley.Directory{}}
+	hub.Handle(&a2a.AgentCard{Name: "poet", Description: "Writes poems."}, &parley.QueueAgent{Dispatcher: hub.Queues})
 	poet := &worker.Worker{Bus: b.Peer(), Name: "poet", Executor: agent.Func(
 		func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("A poem on "+agent.Text(x.Message))), nil)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/inbox/question"
 )
 
 // shout answers in capitals.
@@ -80,7 +79,7 @@ func ExampleHub_ListenAndServe() {
 
 // An agent of the hub answers the questions of the other agents in place of their callers.
 func ExampleHub_questions() {
-	hub := &parley.Hub{Questions: &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}}
+	hub := &parley.Hub{Answerer: &parley.PolicyAnswerer{Answerer: "clerk", Default: "auto"}}
 	hub.Handle(&a2a.AgentCard{Name: "Weather"}, agent.Func(
 		func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			state, text := a2a.TaskStateCompleted, "Rain in "+ec.Message.Parts[0].Text()

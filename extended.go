@@ -4,6 +4,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -24,9 +25,7 @@ type ExtendedCards struct {
 }
 
 // register registers an agent with the engine; the caller holds h.mu.
-func (h *Hub) register(a engine.Agent) {
-	a.More = h.Extended.Cards[a.Name]
-	if err := h.core.Register(a); err != nil {
-		panic("parley: " + err.Error()) // Handle should have found it
-	}
+func (h *Hub) register(core *hub.Hub, a engine.Agent) error {
+	a.More = h.ExtendedCards.Cards[a.Name]
+	return core.Register(a)
 }

@@ -16,18 +16,12 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/agents/queue"
-	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
-	"github.com/parley-a2a/parley/internal/inbox"
-	"github.com/parley-a2a/parley/internal/inbox/question"
 	_ "github.com/parley-a2a/parley/internal/parts/aguifront" // every hub of an embedder has both surfaces
 	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
-	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/internal/trust"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
 )
@@ -47,7 +41,7 @@ type Hub struct {
 	Auth auth.Authenticator
 	// Policy decides which operations a caller may perform with which agent. If nil, every
 	// caller may perform all operations on its own tasks.
-	Policy *policy.Policy
+	Policy *Policy
 	// AllowAnonymous allows a hub without Auth to listen on any address.
 	AllowAnonymous bool
 	// Logger receives operational records. If nil, nothing is logged.
@@ -64,55 +58,54 @@ type Hub struct {
 	GRPCAddr string
 	// Limits bound time and space. The zero Limits are sensible.
 	Limits Limits
-	// Extended configures the extended agent cards. If zero, the hub serves none.
-	Extended ExtendedCards
+	// ExtendedCards configures the extended agent cards. If zero, the hub serves none.
+	ExtendedCards ExtendedCards
 	// Idempotency selects the messages that are accepted at most once. With the zero value,
 	// every message is a new one.
 	Idempotency Idempotency
 	// Push configures the delivery to webhooks. The zero Options deliver to webhooks on public
-	// addresses. Invalid Options panic when the hub is first used. With a Store that cannot
+	// addresses. With a Store that cannot
 	// keep webhooks, the hub has no push notifications.
 	Push push.Options
 	// KeyFile is the file with the master key; the hub creates it if it does not exist. With
 	// it, page tokens stay valid after a restart, and so do the secrets of webhooks in the
-	// Store, unless Push.KeyFile names another file. A key that cannot be read panics when the
-	// hub is first used. If empty, page tokens end with the process.
+	// Store, unless Push.KeyFile names another file. If empty, page tokens end with the process.
 	KeyFile string
-	// Parts is the folder of large parts of messages and artifacts. The hub stores their bytes
+	// Blobs is the folder of large parts of messages and artifacts. The hub stores their bytes
 	// there once, and callers read them at an address below PublicURL, which is required. If
 	// nil, all parts stay in their tasks.
-	Parts *Parts
+	Blobs *Blobs
 	// Memory records the results of tasks whose requests name a session. If nil, nothing is
 	// recorded.
 	Memory *Memory
-	// Questions answers the questions of agents in place of their callers. Use a
-	// *question.PolicyResponder whose Inbox is that of the hub. If nil, tasks wait for their
+	// Answerer answers the questions of agents in place of their callers. Use a
+	// *PolicyAnswerer whose Inbox is that of the hub. If nil, tasks wait for their
 	// callers.
-	Questions question.Responder
+	Answerer Answerer
 	// Asserter vouches for callers towards other services, for executors that call them
 	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
 	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoAsserter.
 	Asserter auth.Asserter
 
-	// Bus passes tasks to agents at queues: the agents whose executor is a queue.Agent with
-	// this Dispatcher. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
+	// Queues passes tasks to agents at queues: the agents whose executor is a QueueAgent with
+	// these Queues. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
 	// not use a bus.
-	Bus *queue.Dispatcher
+	Queues *Queues
 	// Inbox holds the items that wait for a person. The hub runs it and delivers the answers to
 	// the tasks that asked, unless Inbox.Deliver is set. If nil, the hub has no inbox.
-	Inbox *inbox.Inbox
-	// Trust holds the trust levels of callers, for Questions and API. The hub runs it and
+	Inbox *Inbox
+	// Trust holds the trust levels of callers, for Answerer and API. The hub runs it and
 	// counts the messages of callers in it; load it before. If nil, nothing is counted.
-	Trust *trust.Registry
+	Trust *Trust
 	// Audit is the log of the operations of callers on tasks and below /api/v1. The hub refuses
 	// an operation that cannot be written to the log. Close it after the hub has run. If nil,
 	// nothing is logged.
-	Audit *audit.Log
+	Audit *Audit
 	// Directory lists remote agents beside those of Handle, so that callers find them and call
 	// them through the hub. The hub runs it. If nil, the hub has only the agents of Handle.
 	Directory *Directory
 	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *tools.Endpoint of
-	// package internal/llm/tools, which belongs to one hub, and set API, which its tools read. If nil,
+	// package tools, which belongs to one hub, and set API, which its tools read. If nil,
 	// nothing is served there.
 	MCP MCP
 	// Metrics serves /metrics, such as the handler of promhttp, if the program exports the
@@ -225,45 +218,73 @@ type Idempotency struct {
 	TTL time.Duration
 }
 
-// used returns the core of the hub, which the first call creates from the fields.
-func (h *Hub) used() *hub.Hub {
+// Open puts the hub together: it checks the fields, opens KeyFile and registers the agents of
+// Handle. Fields must not change afterwards. Run, Serve, ListenAndServe and Handler open a hub that
+// is not open; call Open before them to learn of an error first. After an error, Open may be called
+// again. In an open hub, Open does nothing.
+func (h *Hub) Open(context.Context) error {
+	_, err := h.opened()
+	return err
+}
+
+// opened returns the core of the hub, which the first successful call creates from the fields.
+func (h *Hub) opened() (*hub.Hub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.core != nil {
-		return h.core
+		return h.core, nil
+	}
+	core, err := h.compose()
+	if err != nil {
+		return nil, fmt.Errorf("open hub: %w", err)
+	}
+	for _, a := range h.agents {
+		if err := h.register(core, a); err != nil {
+			return nil, fmt.Errorf("open hub: %w", err)
+		}
+	}
+	core.Mount(h.front(core))
+	h.core = core
+	return core, nil
+}
+
+// compose creates the core without agents; the caller holds h.mu.
+func (h *Hub) compose() (*hub.Hub, error) {
+	box, err := h.box()
+	if err != nil {
+		return nil, fmt.Errorf("KeyFile: %w", err)
+	}
+	blobs, err := h.keeper()
+	if err != nil {
+		return nil, err
+	}
+	listing, err := h.listing()
+	if err != nil {
+		return nil, err
 	}
 	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
-	core, err := hub.New(hub.Parts{
-		Store: store, Auth: h.Auth, Box: h.box(), Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: h.keeper(),
-		Directory: h.listing(), MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Questions, Asserter: h.Asserter, Bus: h.Bus, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
+	return hub.New(hub.Parts{
+		Store: store, Auth: h.Auth, Box: box, Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: blobs,
+		Directory: listing, MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Answerer, Asserter: h.Asserter, Bus: h.Queues, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
 		Limits:      hub.Limits(h.Limits),
 		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},
-		Extended:    engine.ExtendedCards{Token: h.Extended.Token, Authenticated: h.Extended.Authenticated},
+		Extended:    engine.ExtendedCards{Token: h.ExtendedCards.Token, Authenticated: h.ExtendedCards.Authenticated},
 		Push:        h.Push, PublicURL: h.PublicURL, Version: Version,
 	})
-	if err != nil {
-		panic("parley: " + err.Error())
-	}
-	h.core = core
-	for _, a := range h.agents {
-		h.register(a)
-	}
-	core.Mount(h.front())
-	return core
 }
 
 // front returns the configuration of the HTTP front; the caller holds h.mu.
-func (h *Hub) front() hub.Front {
+func (h *Hub) front(core *hub.Hub) hub.Front {
 	f := hub.Front{
 		AllowAnonymous: h.AllowAnonymous, TrustForwarded: h.TrustForwarded, GRPCAddr: h.GRPCAddr,
 		Metrics: h.Metrics, MetricsReaders: hub.Readers(h.MetricsReaders),
 		Loopback: h.Auth == nil && !h.AllowAnonymous,
 	}
 	if h.API {
-		api := h.core.API()
+		api := core.API()
 		if h.PublicURL != "" {
-			api.Reach = h.core.Reach(h.PublicURL, h.GRPCAddr)
+			api.Reach = core.Reach(h.PublicURL, h.GRPCAddr)
 		}
 		f.API = api
 	}
@@ -271,15 +292,11 @@ func (h *Hub) front() hub.Front {
 }
 
 // box opens the master key, or creates it. It returns nil if KeyFile is empty.
-func (h *Hub) box() *seal.Sealer {
+func (h *Hub) box() (*seal.Sealer, error) {
 	if h.KeyFile == "" {
-		return nil
+		return nil, nil
 	}
-	box, err := seal.Load(h.KeyFile)
-	if err != nil {
-		panic("parley: " + err.Error())
-	}
-	return box
+	return seal.Load(h.KeyFile)
 }
 
 func (h *Hub) logger() *slog.Logger {
@@ -307,8 +324,11 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 		panic(fmt.Sprintf("parley: two agents are called %q", a.Name))
 	}
 	h.agents = append(h.agents, a)
-	if h.core != nil {
-		h.register(a)
+	if h.core == nil {
+		return
+	}
+	if err := h.register(h.core, a); err != nil {
+		panic("parley: " + err.Error())
 	}
 }
 
@@ -320,24 +340,37 @@ func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux, or at the
 // paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/, /.well-known/agent-card.json,
 // /.well-known/agent.json, /v1/models, /v1/chat/completions, /ag-ui, /ag-ui/, /healthz and
-// /readyz; with Parts /v1/parts/, with API /api/v1/, with MCP /mcp, with Metrics /metrics, and
+// /readyz; with Blobs /v1/parts/, with API /api/v1/, with MCP /mcp, with Metrics /metrics, and
 // with Directory, KeyFile and PublicURL /api/a2a/callback/. Below another prefix, set PublicURL; the
 // hub serves paths with and without its prefix. Call Run concurrently, and stop the server after Run has returned, so that
-// callers get their answers.
+// callers get their answers. If the hub is not open and cannot be opened, the handler answers
+// each request with status 503, and Run returns the error.
 func (h *Hub) Handler() http.Handler {
-	return h.used().Handler()
+	core, err := h.opened()
+	if err != nil {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "the hub could not be opened; Hub.Open returns the reason", http.StatusServiceUnavailable)
+		})
+	}
+	return core.Handler()
 }
 
 // Engine is the engine of a hub, for packages that bind the hub to further protocols (grpcbind).
 // Only Hub.Engine returns one.
 type Engine interface {
-	question.Tasks
 	// Recovered is closed when the tasks of an earlier process have been recovered.
 	Recovered() <-chan struct{}
 }
 
-// Engine returns the engine of the hub.
-func (h *Hub) Engine() Engine { return h.used().Engine() }
+// Engine returns the engine of the hub. It panics if the hub is not open and cannot be opened: call
+// Open before.
+func (h *Hub) Engine() Engine {
+	core, err := h.opened()
+	if err != nil {
+		panic("parley: " + err.Error())
+	}
+	return core.Engine()
+}
 
 // Authenticator returns the authenticator in use: Auth, or the default one, which identifies
 // callers as the anonymous principal "local".
@@ -353,7 +386,10 @@ func (h *Hub) Authenticator() auth.Authenticator {
 func (h *Hub) Run(ctx context.Context) error { return h.run(ctx, hub.Work{}) }
 
 func (h *Hub) run(ctx context.Context, w hub.Work) error {
-	core := h.used()
+	core, err := h.opened()
+	if err != nil {
+		return err
+	}
 	if h.Store == nil {
 		h.logger().Info("tasks are kept in memory only and end with this process")
 	}
@@ -390,7 +426,11 @@ func (h *Hub) Serve(ctx context.Context, l net.Listener) error {
 			return errors.Join(err, l.Close())
 		}
 	}
-	srv := h.used().NewServer()
+	core, err := h.opened()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	srv := core.NewServer()
 	h.logger().Info("serving", "address", l.Addr().String())
 	return h.run(ctx, hub.Work{Server: srv, Serve: func() error { return srv.Serve(l) }})
 }

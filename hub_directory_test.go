@@ -77,7 +77,7 @@ func TestDirectoryOfALibrary(t *testing.T) {
 			t.Parallel()
 			b := new(bus.Memory)
 			logger, announced := awaitRecord("agent has announced itself on the bus")
-			s := serve(t, withBuiltin(&parley.Hub{API: true, Bus: &queue.Dispatcher{Bus: b, ID: "hub1"}, Directory: d, Logger: logger}))
+			s := serve(t, withBuiltin(&parley.Hub{API: true, Queues: &queue.Dispatcher{Bus: b, ID: "hub1"}, Directory: d, Logger: logger}))
 			if d != nil {
 				startPoet(t, b.Peer())
 				<-announced
@@ -146,23 +146,6 @@ func TestDirectoryStore(t *testing.T) {
 	s.send("/v1/a2a/message:send", "", "hello", "") // answered after the directory was opened
 	if _, list := s.call(http.MethodGet, "/api/v1/agents", "", ""); !strings.Contains(list, `"name":"inner"`) {
 		t.Errorf("after a restart /api/v1/agents = %s", list)
-	}
-}
-
-// TestDirectoryPanics checks that a wrong rule is found when the hub is first used.
-func TestDirectoryPanics(t *testing.T) {
-	t.Parallel()
-	for name, d := range map[string]*parley.Directory{
-		"rule": {Allow: []string{"not an address/"}},
-	} {
-		func() {
-			defer func() {
-				if r, _ := recover().(string); !strings.HasPrefix(r, "parley: Directory.") {
-					t.Errorf("%s: Handler panicked with %q", name, r)
-				}
-			}()
-			(&parley.Hub{Directory: d}).Handler()
-		}()
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/tools"
+	"github.com/parley-a2a/parley/tools"
 )
 
 // TestMCPHostUsesTheHub checks that a client of the MCP SDK finds the tools of a library hub,

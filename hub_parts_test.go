@@ -40,14 +40,14 @@ func (printer) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 }
 
 // Large parts are stored as files in a folder, and callers receive an address to read them.
-func ExampleOpenParts() {
+func ExampleOpenBlobs() {
 	folder, err := os.MkdirTemp("", "parts")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer os.RemoveAll(folder)
-	parts, err := parley.OpenParts(folder, parley.PartOptions{Threshold: 1000})
+	parts, err := parley.OpenBlobs(folder, parley.BlobOptions{Threshold: 1000})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -56,7 +56,7 @@ func ExampleOpenParts() {
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
 	defer srv.Close()
-	hub := &parley.Hub{Parts: parts, PublicURL: srv.URL}
+	hub := &parley.Hub{Blobs: parts, PublicURL: srv.URL}
 	hub.Handle(&a2a.AgentCard{Name: "Printer", Version: "1.0.0"}, printer{})
 	mux.Handle("/", hub.Handler())
 	ctx, stop := context.WithCancel(context.Background())
@@ -126,19 +126,19 @@ func hubOfParts(t *testing.T, hub *parley.Hub) (c *client.Client, stop func()) {
 func TestHubKeepsLargeParts(t *testing.T) {
 	t.Parallel()
 	dir, store := filepath.Join(t.TempDir(), "parts"), new(memstore.Store)
-	open := func(threshold int64) *parley.Parts {
+	open := func(threshold int64) *parley.Blobs {
 		t.Helper()
-		p, err := parley.OpenParts(dir, parley.PartOptions{Threshold: threshold, Max: 1 << 20, Expiry: 48 * time.Hour})
+		p, err := parley.OpenBlobs(dir, parley.BlobOptions{Threshold: threshold, Max: 1 << 20, Expiry: 48 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	parts := open(0)
-	if _, err := parley.OpenParts(dir, parley.PartOptions{}); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := parley.OpenBlobs(dir, parley.BlobOptions{}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("the folder is opened twice: %v", err)
 	}
-	c, stop := hubOfParts(t, &parley.Hub{Store: store, Parts: parts, Limits: parley.Limits{Retention: time.Hour, Body: 8 << 20}})
+	c, stop := hubOfParts(t, &parley.Hub{Store: store, Blobs: parts, Limits: parley.Limits{Retention: time.Hour, Body: 8 << 20}})
 	send := func(size int) (*a2a.Task, error) {
 		raw := &a2a.Part{Content: a2a.Raw(bytes.Repeat([]byte{7}, size))}
 		r, err := c.Send(t.Context(), &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, raw)})
@@ -169,7 +169,7 @@ func TestHubKeepsLargeParts(t *testing.T) {
 	stop()
 
 	parts = open(1000)
-	c, stop = hubOfParts(t, &parley.Hub{Store: store, Parts: parts, Limits: parley.Limits{Retention: time.Hour, Body: 8 << 20}})
+	c, stop = hubOfParts(t, &parley.Hub{Store: store, Blobs: parts, Limits: parley.Limits{Retention: time.Hour, Body: 8 << 20}})
 	large, err := send(5000)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestHubKeepsLargeParts(t *testing.T) {
 
 	parts = open(-1)
 	defer parts.Close()
-	hub := &parley.Hub{Store: store, Parts: parts}
+	hub := &parley.Hub{Store: store, Blobs: parts}
 	c, stop = hubOfParts(t, hub)
 	defer stop()
 	again, err := c.Get(t.Context(), &a2a.GetTaskRequest{ID: large.ID})
@@ -204,20 +204,4 @@ func TestHubKeepsLargeParts(t *testing.T) {
 	if more, err := send(5000); err != nil || len(more.Artifacts[0].Parts[0].Raw()) != 5000 {
 		t.Errorf("with a negative threshold a part is kept as a file: %v", err)
 	}
-}
-
-// TestPartsNeedAnAddress checks that a hub with Parts requires PublicURL.
-func TestPartsNeedAnAddress(t *testing.T) {
-	t.Parallel()
-	parts, err := parley.OpenParts(t.TempDir(), parley.PartOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer parts.Close()
-	defer func() {
-		if got := fmt.Sprint(recover()); !strings.Contains(got, "PublicURL") {
-			t.Errorf("Handler panics with %q", got)
-		}
-	}()
-	(&parley.Hub{Parts: parts}).Handler()
 }

@@ -47,13 +47,3 @@ func TestHubWithoutWebhooks(t *testing.T) {
 		t.Errorf("send with a webhook = %d %s, want it refused", code, body)
 	}
 }
-
-func TestHubPanicsOnBadPushOptions(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("Handler did not panic")
-		}
-	}()
-	(&parley.Hub{Push: push.Options{Allow: []string{"10.0.0.0/99"}}}).Handler()
-}

@@ -51,14 +51,3 @@ func TestPageTokensAfterARestart(t *testing.T) {
 		})
 	}
 }
-
-// TestKeyFileThatIsNone checks that a key file that cannot be read panics.
-func TestKeyFileThatIsNone(t *testing.T) {
-	t.Parallel()
-	defer func() {
-		if recover() == nil {
-			t.Error("a key file in a folder that is not there does not panic")
-		}
-	}()
-	(&parley.Hub{KeyFile: filepath.Join(t.TempDir(), "none", "key")}).Handler()
-}

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/hub"
 )
 
-// MCP serves the endpoint /mcp of a hub. A *tools.Endpoint of package internal/llm/tools is one. The hub
+// MCP serves the endpoint /mcp of a hub. A *tools.Endpoint of package tools is one. The hub
 // calls each method once.
 type MCP interface {
 	// Handler returns the handler of /mcp; the caller of a request is the principal in its

@@ -14,10 +14,10 @@ import (
 type Memory struct {
 	// Notes are the notes. If nil, they are kept in memory. If their Fetch is nil, the hub sets
 	// it, so that a note with a long result is read from its task.
-	Notes *memory.Notes
+	Notes *Notes
 	// Turns are the conversations of callers with agents. If nil, they are kept in memory and
 	// rebuilt from the tasks.
-	Turns *memory.Turns
+	Turns *Turns
 	// Primary is the session of the hub itself; "primary" if empty.
 	Primary string
 	// Owner is the owner of the notes about outcomes; "local" if empty.
@@ -34,7 +34,7 @@ type Memory struct {
 }
 
 // notes returns the notes, or nil if m is nil.
-func (m *Memory) notes() *memory.Notes {
+func (m *Memory) notes() *Notes {
 	switch {
 	case m == nil:
 		return nil
@@ -45,7 +45,7 @@ func (m *Memory) notes() *memory.Notes {
 }
 
 // turns returns the conversations, which are rebuilt from the tasks of s, or nil if m is nil.
-func (m *Memory) turns(s task.Store) *memory.Turns {
+func (m *Memory) turns(s task.Store) *Turns {
 	switch {
 	case m == nil:
 		return nil

@@ -35,8 +35,8 @@ type ClientCredentials = transport.ClientCredentials
 // TLS names the files of a client certificate and of trusted authorities.
 type TLS = transport.TLS
 
-// Transport connects to an interface of a further binding; package internal/outbound/caller has the one
-// for gRPC. If it cannot connect to an agent, its error is ErrUnreachable.
+// Transport connects to an interface of a further binding; grpcbind.Dial is the one for
+// gRPC. If it cannot connect to an agent, its error is ErrUnreachable.
 type Transport = transport.Factory
 
 // Options configure a Client. The zero Options call without credentials, over JSON-RPC or

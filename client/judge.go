@@ -41,12 +41,15 @@ type Judge struct {
 	Client Options
 }
 
+// ChatMessage is a message of a conversation in the format of Chat Completions.
+type ChatMessage = llm.ChatMessage
+
 // Case is the output to judge.
 type Case struct {
 	// Output is the last output.
 	Output string
 	// Messages are the conversation that led to it; nil omits them.
-	Messages []llm.ChatMessage
+	Messages []ChatMessage
 	// ToolCalls are the tool calls on the way; nil omits them.
 	ToolCalls []ToolCall
 }

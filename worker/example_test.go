@@ -8,18 +8,17 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/worker"
 )
 
 // A worker has a handler for each skill of its agent. The other end of the bus is a hub with
-// a queue.Agent; see the example of package internal/agents/queue.
+// a parley.QueueAgent; see the example of parley.Hub.
 func ExampleWorker() {
 	sing := agent.Func(func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(agent.Status(x, a2a.TaskStateCompleted, a2a.NewTextPart("la la la")), nil)
 	})
 	w := &worker.Worker{
-		Bus: new(bus.Memory), Name: "singer",
+		Bus: new(worker.Memory), Name: "singer",
 		Skills: []worker.Skill{{AgentSkill: a2a.AgentSkill{ID: "sing", Description: "Sings a song."}, Handler: sing}},
 	}
 	ctx, stop := context.WithCancel(context.Background())

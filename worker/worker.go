@@ -13,7 +13,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -33,7 +32,7 @@ const (
 // agent. Fields must not change while the worker runs.
 type Worker struct {
 	// Bus connects the worker to its hubs. It is required.
-	Bus bus.Bus
+	Bus Bus
 	// Name is the name of the agent on the bus. If empty, it is derived from the name of Card.
 	Name task.Agent
 	// Card is the agent's card. If nil, the card has only Name and Skills. Skills that the card
@@ -44,20 +43,20 @@ type Worker struct {
 	// Skills are handlers for one skill each.
 	Skills []Skill
 	// Concurrency is the number of tasks performed at one time. Zero means DefaultConcurrency.
-	// Each task may hold a message of up to protocol.MaxLarge in memory, and as much
+	// Each task may hold a message of up to 64 MiB in memory, and as much
 	// unconfirmed output.
 	Concurrency int
 	// Once ends Run after one task, or after Idle without a task. It is for workers that are
 	// started on demand.
 	Once bool
-	// Idle ends Run after that time without a task. Run returns bus.ErrUnavailable then if the
+	// Idle ends Run after that time without a task. Run returns ErrUnavailable then if the
 	// bus was also unreachable. Zero means never, or DefaultIdle if Once is set.
 	Idle time.Duration
 	// DrainTimeout is the time that running tasks have to complete when Run ends. After it they
 	// are returned to their hubs. Zero means DefaultDrainTimeout; negative means no time.
 	DrainTimeout time.Duration
 	// Keys verify the envelopes of hubs. If nil, all envelopes are accepted.
-	Keys *bus.Keyring
+	Keys *Keyring
 	// Logger receives operational records. If nil, nothing is logged.
 	Logger *slog.Logger
 }

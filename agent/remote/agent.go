@@ -19,6 +19,16 @@ import (
 // DefaultTimeout is how long a message may take if Agent.Timeout is zero.
 const DefaultTimeout = 300 * time.Second
 
+// Types of calls, which package client names as well.
+type (
+	// Credentials authenticate the hub to an agent.
+	Credentials = transport.Credentials
+	// Transport connects to an interface of a further binding; grpcbind.Dial is the one for gRPC.
+	Transport = transport.Factory
+	// Identity supplies the headers that identify the original caller to an agent.
+	Identity = transport.Identity
+)
+
 // Agent delegates its tasks to another agent over A2A. Fields must not change after the first
 // use.
 type Agent struct {
@@ -29,10 +39,10 @@ type Agent struct {
 	// used.
 	Target string
 	// Credentials are sent to the agent. If nil, no credentials are sent.
-	Credentials *transport.Credentials
-	// Identity adds headers that identify the original caller to the agent; see peer.Options.
+	Credentials *Credentials
+	// Identity adds headers that identify the original caller to the agent.
 	// If nil, the caller is not identified.
-	Identity transport.Identity
+	Identity Identity
 	// Timeout is how long a message may take, from its first sending to a state that is final
 	// or waits for the caller. After that the remote task is canceled. Zero means
 	// DefaultTimeout; negative means no limit.
@@ -79,7 +89,7 @@ type Agent struct {
 	HTTP *http.Client
 	// Transports adds bindings, such as gRPC, for an agent whose card offers none over HTTP.
 	// The restrictions of HTTP do not apply to them.
-	Transports map[a2a.TransportProtocol]transport.Factory
+	Transports map[a2a.TransportProtocol]Transport
 	// Callbacks receives the webhook notifications of agents that cannot stream. If nil, the
 	// tasks of such agents are polled.
 	Callbacks *Callbacks

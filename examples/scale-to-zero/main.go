@@ -12,17 +12,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/url"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/bus"
-	"github.com/parley-a2a/parley/internal/bus/amqpbus"
-	"github.com/parley-a2a/parley/internal/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/worker"
 )
 
 func main() {
@@ -45,42 +41,21 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	queue := protocol.JobAt(task.Agent(*agent))
-	if err := queue.Check(); err != nil {
-		return fmt.Errorf("--agent: %w", err)
+	name := task.Agent(*agent)
+	if name != task.AgentNamed(*agent) || name == "" {
+		return fmt.Errorf("--agent: %q is no name of an agent", *agent)
 	}
 	if flags.NArg() == 0 || *most < 1 || *every <= 0 {
 		return errors.New("give --max and --every above zero, and the command of a worker after --")
 	}
-	broker, err := open(ctx, *address)
+	broker, err := worker.Dial(ctx, *address, nil)
 	if err != nil {
 		return fmt.Errorf("--bus: %w", err)
 	}
 	s := &scaler{
-		broker: broker, queue: queue, command: flags.Args(), max: *most, every: *every, settle: *settle,
+		waiting: func(ctx context.Context) (int64, error) { return worker.Waiting(ctx, broker, name) },
+		agent:   name, command: flags.Args(), max: *most, every: *every, settle: *settle,
 		log: slog.New(slog.NewTextHandler(stderr, nil)),
 	}
 	return errors.Join(s.run(ctx), broker.Close())
-}
-
-// operated is a bus that reports the depth of queues.
-type operated interface {
-	bus.Bus
-	bus.Operator
-}
-
-// open connects to a broker.
-func open(ctx context.Context, address string) (operated, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("not an address")
-	}
-	switch u.Scheme {
-	case "nats", "tls":
-		return natsbus.Open(ctx, natsbus.Options{URL: address})
-	case "amqp", "amqps":
-		b := &amqpbus.Bus{URL: address}
-		return b, b.Check()
-	}
-	return nil, fmt.Errorf("scheme %q is neither nats nor amqp", u.Scheme)
 }

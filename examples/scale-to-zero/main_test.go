@@ -16,9 +16,6 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/examples/exampletest"
-	"github.com/parley-a2a/parley/internal/agents/queue"
-	"github.com/parley-a2a/parley/internal/bus/natsbus"
-	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/worker"
 )
@@ -41,7 +38,7 @@ func TestMain(m *testing.M) {
 // work performs one task.
 func work(url string) error {
 	ctx := context.Background()
-	b, err := natsbus.Open(ctx, natsbus.Options{URL: url})
+	b, err := worker.Dial(ctx, url, nil)
 	if err != nil {
 		return err
 	}
@@ -60,24 +57,21 @@ func poem(_ context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, er
 // startHub returns the address of a hub whose agent poet is at the broker.
 func startHub(t *testing.T, url string) string {
 	t.Helper()
-	b, err := natsbus.Open(t.Context(), natsbus.Options{URL: url})
+	b, err := worker.Dial(t.Context(), url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := new(memstore.Store)
-	d := &queue.Dispatcher{Bus: b, ID: "h1", Tasks: store}
-	hub := parley.Hub{Store: store}
-	hub.Handle(&a2a.AgentCard{Name: "poet"}, &queue.Agent{Dispatcher: d})
+	queues := &parley.Queues{Bus: b, ID: "h1"}
+	hub := &parley.Hub{Queues: queues}
+	hub.Handle(&a2a.AgentCard{Name: "poet"}, &parley.QueueAgent{Dispatcher: queues})
 	server := httptest.NewServer(hub.Handler())
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
-	for name, run := range map[string]func(context.Context) error{"dispatcher": d.Run, "hub": hub.Run} {
-		wg.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		})
-	}
+	wg.Go(func() {
+		if err := hub.Run(ctx); err != nil {
+			t.Errorf("hub: %v", err)
+		}
+	})
 	t.Cleanup(func() {
 		stop()
 		wg.Wait()

@@ -10,15 +10,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // scaler starts a process for each waiting envelope of a queue, up to a limit. Each process
 // performs one task and ends.
 type scaler struct {
-	// broker reports the depth of the queue.
-	broker bus.Operator
-	queue  bus.Address
+	// waiting returns the number of tasks of the agent that wait for a worker.
+	waiting func(context.Context) (int64, error)
+	agent   task.Agent
 	// command is the program to start, with its arguments.
 	command []string
 	// max is the largest number of simultaneous processes.
@@ -44,16 +45,16 @@ func (s *scaler) run(ctx context.Context) error {
 	ticks := time.NewTicker(s.every)
 	defer ticks.Stop()
 	for {
-		depth, err := s.broker.Depth(ctx, s.queue)
+		ready, err := s.waiting(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, bus.ErrUnavailable):
+		case errors.Is(err, worker.ErrUnavailable):
 			s.log.Warn("broker is not there", "error", err)
 		case err != nil:
-			return fmt.Errorf("look at %s: %w", s.queue, err)
+			return fmt.Errorf("tasks of %s: %w", s.agent, err)
 		}
-		for range s.wanted(depth.Ready, time.Now()) {
+		for range s.wanted(ready, time.Now()) {
 			if err := s.start(ctx, &processes); err != nil {
 				return err
 			}

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/parley-a2a/parley/internal/bus"
-	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
 
 func TestWanted(t *testing.T) {
@@ -45,29 +42,27 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// depths is a broker whose queue has the depths that the test sends.
-type depths chan bus.Depth
+// depths has the numbers of waiting tasks that the test sends.
+type depths chan int64
 
-func (d depths) Depth(ctx context.Context, _ bus.Address) (bus.Depth, error) {
+func (d depths) next(ctx context.Context) (int64, error) {
 	select {
-	case depth, ok := <-d:
+	case n, ok := <-d:
 		if !ok {
-			return bus.Depth{}, errors.New("no such broker")
+			return 0, errors.New("no such broker")
 		}
-		return depth, nil
+		return n, nil
 	case <-ctx.Done():
-		return bus.Depth{}, ctx.Err()
+		return 0, ctx.Err()
 	}
 }
-
-func (d depths) Purge(context.Context, bus.Address) (int64, error) { return 0, errors.ErrUnsupported }
 
 // start runs a scaler whose workers run until finish is called.
 func start(t *testing.T) (s *scaler, queue depths, result chan error) {
 	t.Helper()
 	queue = make(depths)
 	s = &scaler{
-		broker: queue, queue: protocol.JobAt("poet"), command: []string{"sleep", "3600"}, max: 2, every: time.Millisecond,
+		waiting: queue.next, agent: "poet", command: []string{"sleep", "3600"}, max: 2, every: time.Millisecond,
 		settle: time.Hour, log: slog.New(slog.DiscardHandler),
 	}
 	result = make(chan error, 1)
@@ -105,18 +100,18 @@ func TestScaler(t *testing.T) {
 		ready int64
 		want  int
 	}{{0, 0}, {1, 1}, {1, 1}, {5, 2}, {5, 2}} {
-		queue <- bus.Depth{Ready: step.ready}
-		queue <- bus.Depth{} // when this is received, the processes are running
+		queue <- step.ready
+		queue <- 0 // when this is received, the processes are running
 		if got := s.count(); got != step.want {
 			t.Fatalf("%d processes while %d wait, want %d", got, step.ready, step.want)
 		}
 	}
 	s.finish(t)
 	for s.count() > 0 {
-		queue <- bus.Depth{}
+		queue <- 0
 	}
-	queue <- bus.Depth{Ready: 1}
-	queue <- bus.Depth{}
+	queue <- 1
+	queue <- 0
 	if got := s.count(); got != 1 {
 		t.Errorf("%d processes for one that waits after the others have ended, want 1", got)
 	}
@@ -126,10 +121,10 @@ func TestScaler(t *testing.T) {
 func TestScalerEnds(t *testing.T) {
 	t.Parallel()
 	s, queue, result := start(t)
-	queue <- bus.Depth{Ready: 2}
-	queue <- bus.Depth{}
+	queue <- 2
+	queue <- 0
 	close(queue)
-	if err := <-result; err == nil || !strings.Contains(err.Error(), "look at queue agent.task.poet: no such broker") {
+	if err := <-result; err == nil || !strings.Contains(err.Error(), "tasks of poet: no such broker") {
 		t.Errorf("run = %v, want an error with the queue", err)
 	}
 	if got := s.count(); got != 0 {
@@ -143,7 +138,7 @@ func TestRunRefuses(t *testing.T) {
 		"--agent":                           {"--agent", "no name", "--", "true"},
 		"the command of a worker":           {"--agent", "poet"},
 		"--max and --every above zero":      {"--agent", "poet", "--max", "0", "--", "true"},
-		"neither nats nor amqp":             {"--agent", "poet", "--bus", "http://x", "--", "true"},
+		"must begin with nats://":           {"--agent", "poet", "--bus", "http://x", "--", "true"},
 		"address of RabbitMQ is not amqp:/": {"--agent", "poet", "--bus", "amqp:///", "--", "true"},
 		"flag provided but not defined":     {"--many", "1"},
 	} {

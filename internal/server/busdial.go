@@ -13,63 +13,23 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/bus"
-	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/broker"
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/task"
 )
 
-// openBroker connects to a broker. Its errors name the address.
-type openBroker func(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error)
-
-// brokers connect to external brokers, by the scheme of their address.
-var brokers = map[string]openBroker{
-	"nats": openNATS, "tls": openNATS, "amqp": openAMQP, "amqps": openAMQP,
-}
-
-// openAMQP does not wait for the broker: the bus connects as soon as the broker is reachable.
-func openAMQP(_ context.Context, url string, log *slog.Logger) (bus.Bus, error) {
-	b := &amqpbus.Bus{URL: url, Logger: log}
-	if err := b.Check(); err != nil {
-		return nil, fmt.Errorf("open bus at %s: %w", RedactedURL(url), err)
-	}
-	return b, nil
-}
-
-func openNATS(ctx context.Context, url string, log *slog.Logger) (bus.Bus, error) {
-	b, err := natsbus.Open(ctx, natsbus.Options{URL: url, Logger: log})
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
 // DialBus connects to the broker at a URL. flag names the source of the URL in errors.
 func DialBus(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus, error) {
 	if wrong := config.CheckBusURL(at); wrong != "" {
 		return nil, configf("%s: it %s", flag, wrong)
 	}
-	scheme, _, _ := strings.Cut(at, "://")
-	open := brokers[scheme]
-	if open == nil {
-		return nil, configf("%s: there is no bus for %s:// in this program", flag, scheme)
-	}
-	return open(ctx, at, log)
+	return broker.Open(ctx, at, log)
 }
 
 // RedactedURL returns the address of a broker for people, without credentials.
-func RedactedURL(at string) string {
-	var all []string
-	for one := range strings.SplitSeq(at, ",") {
-		u, err := url.Parse(one)
-		if err != nil {
-			return "a broker"
-		}
-		all = append(all, u.Scheme+"://"+u.Host)
-	}
-	return strings.Join(all, ",")
-}
+func RedactedURL(at string) string { return broker.Redacted(at) }
 
 func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	c, p := &h.cfg.Bus, &h.busParts

@@ -7,7 +7,7 @@
 // A Bridge is an llm.Source for the agents of a Source. The tool of a skill is named
 // a2a__{agent}__{skill}. It accepts a query, and images or audio if the skill or its agent
 // does, and returns {response, media_url, media_type}. The Source is a hub (package hubclient)
-// or a single A2A agent (package internal/llm/tools).
+// or a single A2A agent (package tools).
 //
 // # Guarantees
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/tools"
+	"github.com/parley-a2a/parley/tools"
 )
 
 // serve runs a hub with the agent "weather" and returns its address.

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/tools"
 	"github.com/parley-a2a/parley/internal/testing/mocktest"
+	"github.com/parley-a2a/parley/tools"
 )
 
 // Idle connections of the shared transport stay open until the process ends.

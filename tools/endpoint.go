@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 )
 
@@ -18,8 +17,8 @@ type Endpoint struct {
 	NoToolbox bool
 	// Bridge adds a tool for each skill of an agent (Skills).
 	Bridge bool
-	// Choice selects the tools that are offered, by name. The zero Filter selects all.
-	Choice llm.Filter
+	// Choice selects the tools that are offered, by name. The zero Choice selects all.
+	Choice Choice
 	// Screening is applied to the texts of agents before a model reads them; Mark if it is
 	// empty.
 	Screening Screening

@@ -63,6 +63,20 @@ const (
 	Off Screening = "off"
 )
 
+// What tools are to a model.
+type (
+	// Tool is a function that a model may call.
+	Tool = llm.Tool
+	// Call is a call of a Tool with the arguments of the model.
+	Call = llm.Call
+	// Result is the result of a Tool for the model.
+	Result = llm.Result
+	// Source provides tools: a Toolbox, Skills, or an Agent.
+	Source = llm.Source
+	// Choice selects tools by their names, for Endpoint.Choice.
+	Choice = llm.Filter
+)
+
 func (s Screening) guard() guard.Guard { return guard.Guard{Policy: guard.Policy(s)} }
 
 // Hub is a running hub. The zero Hub is one on this machine at the default port.
@@ -121,10 +135,10 @@ func (h *Hub) Skills(o Options) *Skills {
 // Toolbox has the tools of a hub. Hub.Toolbox returns one.
 type Toolbox struct{ box *agenttools.Toolbox }
 
-// Tools implements llm.Source.
-func (t *Toolbox) Tools(ctx context.Context) ([]llm.Tool, error) { return t.box.Tools(ctx) }
+// Tools implements Source.
+func (t *Toolbox) Tools(ctx context.Context) ([]Tool, error) { return t.box.Tools(ctx) }
 
-// Changed implements llm.Source. It returns nil, because the tools never change.
+// Changed implements Source. It returns nil, because the tools never change.
 func (t *Toolbox) Changed() <-chan struct{} { return t.box.Changed() }
 
 // SessionID returns the session of the tools: Options.Session, or the new one.
@@ -133,10 +147,10 @@ func (t *Toolbox) SessionID() string { return t.box.SessionID() }
 // Skills has a tool for each skill of each agent. Hub.Skills and Dial return one.
 type Skills struct{ bridge *skilltools.Bridge }
 
-// Tools implements llm.Source. The error is that of the hub or the agent.
-func (s *Skills) Tools(ctx context.Context) ([]llm.Tool, error) { return s.bridge.Tools(ctx) }
+// Tools implements Source. The error is that of the hub or the agent.
+func (s *Skills) Tools(ctx context.Context) ([]Tool, error) { return s.bridge.Tools(ctx) }
 
-// Changed implements llm.Source. The channel is closed if Run finds skills that differ from the
+// Changed implements Source. The channel is closed if Run finds skills that differ from the
 // last result of Tools.
 func (s *Skills) Changed() <-chan struct{} { return s.bridge.Changed() }
 
@@ -144,6 +158,6 @@ func (s *Skills) Changed() <-chan struct{} { return s.bridge.Changed() }
 func (s *Skills) Run(ctx context.Context) { s.bridge.Run(ctx) }
 
 var (
-	_ llm.Source = (*Toolbox)(nil)
-	_ llm.Source = (*Skills)(nil)
+	_ Source = (*Toolbox)(nil)
+	_ Source = (*Skills)(nil)
 )

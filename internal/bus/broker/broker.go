@@ -1,0 +1,52 @@
+// Package broker opens a bus by the URL of its broker.
+package broker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/natsbus"
+)
+
+// Open connects to the broker at nats://, tls:// (NATS), amqp:// or amqps:// (RabbitMQ). It does not
+// wait for a broker of RabbitMQ: the bus connects as soon as it is reachable. Errors name the
+// address without credentials.
+func Open(ctx context.Context, at string, log *slog.Logger) (bus.Bus, error) {
+	switch scheme, _, _ := strings.Cut(at, "://"); scheme {
+	case "nats", "tls":
+		return opened(natsbus.Open(ctx, natsbus.Options{URL: at, Logger: log}))
+	case "amqp", "amqps":
+		b := &amqpbus.Bus{URL: at, Logger: log}
+		if err := b.Check(); err != nil {
+			return nil, fmt.Errorf("open bus at %s: %w", Redacted(at), err)
+		}
+		return b, nil
+	}
+	return nil, fmt.Errorf("open bus at %s: the address must begin with nats://, tls://, amqp:// or amqps://", Redacted(at))
+}
+
+// opened returns no typed nil beside an error.
+func opened(b *natsbus.Bus, err error) (bus.Bus, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Redacted returns the address of a broker for people, without credentials.
+func Redacted(at string) string {
+	var all []string
+	for one := range strings.SplitSeq(at, ",") {
+		u, err := url.Parse(one)
+		if err != nil {
+			return "a broker"
+		}
+		all = append(all, u.Scheme+"://"+u.Host)
+	}
+	return strings.Join(all, ",")
+}
