@@ -164,6 +164,15 @@ func TestKeysAreOffByDefault(t *testing.T) {
 	}
 }
 
+// Where the message id is the key, a key beside it does not count.
+func TestKeyBesideMessageIDs(t *testing.T) {
+	t.Parallel()
+	b := start(t, engine.Config{Idempotency: engine.Idempotency{MessageID: true}}, newCounted(false))
+	if one, two := b.send(key("k", text("a"))), b.send(key("k", text("b"))); one.Head.ID == two.Head.ID {
+		t.Error("a key counts although only message ids do")
+	}
+}
+
 // A key belongs to the owner and the agent.
 func TestKeysOfOthers(t *testing.T) {
 	t.Parallel()
