@@ -21,7 +21,7 @@ type (
 	// QueueAgent is an executor, for Hub.Handle, whose tasks are performed by the workers at a
 	// queue. Dispatcher is required: the Queues of the hub.
 	QueueAgent = queue.Agent
-	// Signer signs what a hub sends to workers, for Queues.Signer.
+	// Signer signs the messages of a hub to workers, for Queues.Signer.
 	Signer = bus.Signer
 )
 

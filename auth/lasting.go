@@ -151,7 +151,7 @@ func (r *Keyring) validCertificate(text string) (valid, known bool) {
 }
 
 // Valid reports whether the key or the certificate that a Credential names is valid. known is false if
-// that cannot be told now: the keys have not been read, or the revocation list has expired.
+// that is unknown now: the keys have not been read, or the revocation list has expired.
 func (r *Keyring) Valid(credential string) (valid, known bool) {
 	if text, found := strings.CutPrefix(credential, certificatePrefix); found {
 		return r.validCertificate(text)
@@ -186,7 +186,7 @@ func (r *Keyring) Recheck() {
 	}
 }
 
-// validity returns the function that tells whether the credentials with which req was
+// validity returns the function that reports whether the credentials with which req was
 // authenticated as p are still valid.
 func (r *Keyring) validity(req *Request, p *Principal) func() (time.Time, error) {
 	switch p.Via {

@@ -16,7 +16,7 @@ const (
 	treeBytes   = 256 << 10
 )
 
-// ReadTree returns what the agent lists below the remote task that a checkpoint names: the
+// ReadTree returns the tasks that the agent lists below the remote task that a checkpoint names: the
 // metadata card.TaskTree of that task. It returns nil if the card of the agent does not declare the
 // extension, and tasktree.ErrEarly if there is no remote task. It does not affect runs: the request has a connection
 // of its own, which is bounded in time and bytes, and is not repeated.

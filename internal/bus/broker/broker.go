@@ -1,4 +1,5 @@
-// Package broker opens a bus by the URL of its broker.
+// Package broker opens a bus by the URL of its broker. The scheme selects NATS or RabbitMQ. Programs of
+// embedders reach it as worker.Dial; the hub uses it for bus.url.
 package broker
 
 import (
