@@ -303,7 +303,7 @@ type Limits struct {
 	// request are closed; callers on this machine may have eight more. The default is two
 	// thirds of the file descriptors that the process has left, at most 65536.
 	Connections int `yaml:"connections"`
-	// HalfOpen has no effect. Files of before may have it.
+	// HalfOpen has no effect, see [Config.Notices].
 	HalfOpen int `yaml:"half_open"`
 	// StreamsPerCaller is the largest number of open streams of one caller. The default is
 	// 1000.
@@ -372,13 +372,17 @@ type Delegation struct {
 // Safety configures the screening of text from agents, cards and MCP servers before models read
 // it.
 type Safety struct {
-	// WordsOfOthers selects the treatment of instructions in such text: mark keeps them and
+	// UntrustedText selects the treatment of instructions in such text: mark keeps them and
 	// warns of them, redact removes them, refuse withholds the text. The default is mark.
+	UntrustedText string `yaml:"untrusted_text" enum:"mark,redact,refuse"`
+	// WordsOfOthers is the former name of UntrustedText, see [Config.Notices].
 	WordsOfOthers string `yaml:"words_of_others" enum:"mark,redact,refuse"`
 }
 
 // Guard returns the guard that labels and screens external text.
-func (s *Safety) Guard() guard.Guard { return guard.Guard{Policy: guard.Policy(s.WordsOfOthers)} }
+func (s *Safety) Guard() guard.Guard {
+	return guard.Guard{Policy: guard.Policy(cmp.Or(s.UntrustedText, s.WordsOfOthers))}
+}
 
 // Questions configures the answering of agents' questions. The zero value leaves them to the
 // callers.

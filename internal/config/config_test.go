@@ -125,7 +125,7 @@ func TestExample(t *testing.T) {
 			MaxRuns: 10000, MaxAway: 50000, MaxQueued: 100000, MaxWaiting: 100, MaxOutput: 2 << 30,
 		},
 		Delegation: config.Delegation{MaxHops: 8, MaxTasks: 1000, MaxTime: config.Duration(time.Hour)},
-		Safety:     config.Safety{WordsOfOthers: "redact"},
+		Safety:     config.Safety{UntrustedText: "redact"},
 		Questions: config.Questions{
 			Policy: "trust", AnsweringAgent: "clerk", Script: "/etc/parley/answers.yaml", AskTime: config.Duration(48 * time.Hour),
 			MaxRounds: 20, Repetition: 3,

@@ -88,7 +88,7 @@ type Model struct {
 	// Guard is the treatment of texts of others before the model reads them: label names their
 	// author and warns of orders in them, redact removes the orders as well, refuse withholds a text
 	// with orders and rejects such messages of callers, off passes all texts on unchanged. The
-	// default is that of safety.words_of_others.
+	// default is that of safety.untrusted_text.
 	Guard string `yaml:"guard" enum:"label,redact,refuse,off"`
 	// Forgetful models do not get the earlier tasks of a conversation.
 	Forgetful bool `yaml:"forgetful"`

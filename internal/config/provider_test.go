@@ -37,7 +37,7 @@ func TestGuardOfModels(t *testing.T) {
 	for key, want := range map[string]guard.Policy{
 		"": guard.Redact, ", guard: label": guard.Mark, ", guard: redact": guard.Redact, ", guard: refuse": guard.Refuse, ", guard: off": guard.Off, ", guard: allow": "",
 	} {
-		src := "safety: {words_of_others: redact}\nmodel_providers: [{name: a, script: s.yaml}]\nagents: [{name: b, model: {model: m" + key + "}}]\n"
+		src := "safety: {untrusted_text: redact}\nmodel_providers: [{name: a, script: s.yaml}]\nagents: [{name: b, model: {model: m" + key + "}}]\n"
 		c, err := config.Parse("parley.yaml", []byte(src), os.LookupEnv)
 		if want == "" {
 			if err == nil || !strings.Contains(err.Error(), "agents[0].model.guard") {

@@ -17,9 +17,6 @@ const (
 // programs of agents keep a third of the descriptors that are left after the start.
 func (h *Hub) connections() *conns.Limit {
 	l := &h.cfg.Limits
-	if l.HalfOpen != 0 {
-		h.logger.Warn("limits.half_open has no effect; remove it", "file", h.cfg.File)
-	}
 	return &conns.Limit{
 		Max: cmp.Or(l.Connections, connectionsFor(freeDescriptors())), Reserve: reservedConnections, Logger: h.logger,
 	}

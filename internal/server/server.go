@@ -359,6 +359,9 @@ func (h *Hub) compose(ctx context.Context) error {
 	c.Console = h.console()
 	h.core.Mount(c)
 	h.inside.Handler = h.core.Inside()
+	for _, n := range h.cfg.Notices() {
+		h.logger.Warn(n, "file", h.cfg.File)
+	}
 	h.conns = h.connections()
 	h.grpc = grpcbind.New(h.binding())
 	h.server = h.core.NewServer()

@@ -1,6 +1,7 @@
 package assistant_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,20 @@ func newFixture(t *testing.T) *fixture {
 
 // reopen simulates a restart: only the notes remain.
 func (o *fixture) reopen() { o.desk = &assistant.Assistant{Inbox: new(inbox.Inbox), Notes: o.notes} }
+
+// earlier simulates a start with the calendar of an earlier version.
+func (o *fixture) earlier() {
+	o.t.Helper()
+	const name = "front desk"
+	note, err := o.notes.Note(o.t.Context(), name)
+	if err != nil || !bytes.Contains(note, []byte(`"negotiations":`)) {
+		o.t.Fatalf("the calendar is %s, %v", note, err)
+	}
+	if err := o.notes.PutNote(o.t.Context(), name, bytes.Replace(note, []byte(`"negotiations":`), []byte(`"talks":`), 1)); err != nil {
+		o.t.Fatal(err)
+	}
+	o.reopen()
+}
 
 // ask sends a message of a caller in a context. It returns the final state and text.
 func (o *fixture) ask(name task.Agent, who, contextID, text string) string {
@@ -91,7 +106,7 @@ func TestNegotiation(t *testing.T) {
 		o.want(o.meet("ann", "c1", "Hello, shall we meet?"), "INPUT_REQUIRED When would suit you?")
 		o.want(o.meet("ann", "c1", "for 45 minutes"), "INPUT_REQUIRED When would suit you?")
 		o.want(o.meet("ann", "c1", "on 2000-01-03 08:00 or 2000-01-08 10:00"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:00 (UTC), for 45 minutes?")
-		o.reopen()
+		o.earlier()
 		o.want(o.meet("ann", "c1", "no, sorry"), "INPUT_REQUIRED That does not work. How about 2000-01-03 09:15")
 		o.want(o.meet("bob", "c1", "yes"), "INPUT_REQUIRED When would suit you?") // a context of the same name of another caller
 		o.want(o.meet("ann", "c1", "Yes."), "COMPLETED Agreed: 2000-01-03 09:15 to 10:00 (UTC).")

@@ -24,7 +24,9 @@ const (
 type calendar struct {
 	Meetings []meeting `json:"meetings"`
 	// Negotiations has the newest at the end.
-	Negotiations []negotiation `json:"talks"`
+	Negotiations []negotiation `json:"negotiations"`
+	// Talks is the former name of Negotiations.
+	Talks []negotiation `json:"talks,omitempty"`
 }
 
 // meeting is an agreed meeting.
@@ -61,6 +63,7 @@ func (a *Assistant) change(ctx context.Context, f func(*calendar)) error {
 	if err != nil {
 		return fmt.Errorf("calendar of the assistant: %w", err)
 	}
+	cal.Negotiations, cal.Talks = append(cal.Talks, cal.Negotiations...), nil
 	f(&cal)
 	cal.forget(time.Now())
 	if note, err = json.Marshal(&cal); err != nil {

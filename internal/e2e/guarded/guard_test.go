@@ -209,7 +209,7 @@ func startHub(t *testing.T, provider *openaitest.Server) *hubtest.Hub {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `safety: {words_of_others: redact}
+	fmt.Fprintf(&b, `safety: {untrusted_text: redact}
 mcp_servers:
   - {name: far, command: [%q], env: {TEST_SERVER: "1"}}
 model_providers:

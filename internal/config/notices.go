@@ -1,0 +1,16 @@
+package config
+
+import "fmt"
+
+// Notices describes the keys of the file that an earlier version had and that still work, each with
+// the change to make.
+func (c *Config) Notices() []string {
+	var all []string
+	if w := c.Safety.WordsOfOthers; w != "" {
+		all = append(all, fmt.Sprintf("safety.words_of_others has a new name; write safety: {untrusted_text: %s}", w))
+	}
+	if c.Limits.HalfOpen != 0 {
+		all = append(all, "limits.half_open has no effect; remove it")
+	}
+	return all
+}
