@@ -133,8 +133,8 @@ func TestRoomForNewConnections(t *testing.T) {
 	}
 }
 
-// If the process lacks descriptors, Accept closes connections without a request. Then it leaves the error
-// to the server.
+// If the process lacks descriptors or memory, Accept closes connections without a request. Then it leaves the
+// error to the server, which tries again.
 func TestAcceptWithoutDescriptors(t *testing.T) {
 	t.Parallel()
 	b := listen(t, new(conns.Limit))
@@ -143,10 +143,38 @@ func TestAcceptWithoutDescriptors(t *testing.T) {
 	served, _ := b.connect("192.0.2.2")
 	b.wantOpen(false, "one without a request", waiting)
 	b.limit.State(served, http.StateActive)
-	b.peers.next <- syscall.ENFILE
-	if _, err := b.l.Accept(); !errors.Is(err, syscall.ENFILE) {
-		t.Errorf("Accept = %v, want ENFILE", err)
+	for _, lack := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		b.peers.next <- lack
+		_, err := b.l.Accept()
+		if again, ok := err.(interface{ Temporary() bool }); !errors.Is(err, lack) || !ok || !again.Temporary() {
+			t.Errorf("Accept = %#v, want %v, after which a server tries again", err, lack)
+		}
 	}
+}
+
+// A server survives a lack of memory while no connection can be closed.
+func TestServerWithoutMemory(t *testing.T) {
+	t.Parallel()
+	limit := new(conns.Limit)
+	b := listen(t, limit)
+	s := &http.Server{ConnState: limit.State, Handler: http.NotFoundHandler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	b.peers.next <- syscall.ENOMEM
+	client := b.peers.dial("192.0.2.1")
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer client.Close()
+		if err := s.Serve(b.l); !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve = %v", err)
+		}
+	})
+	if _, err := io.WriteString(client, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+		t.Error(err)
+	}
+	if answer, err := io.ReadAll(client); !strings.Contains(string(answer), "404") {
+		t.Errorf("the server answers %q, %v", answer, err)
+	}
+	s.Close()
+	wg.Wait()
 }
 
 // A server for HTTP reports the states of its connections: one with half a head makes room for others, one

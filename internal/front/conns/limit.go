@@ -158,10 +158,13 @@ func (l *listener) Accept() (net.Conn, error) {
 	for {
 		nc, err := l.Listener.Accept()
 		if err != nil {
-			if exhausted(err) && l.limit.evict() {
+			if !exhausted(err) {
+				return nil, err
+			}
+			if l.limit.evict() {
 				continue
 			}
-			return nil, err // http.Server tries again if the process lacks descriptors
+			return nil, temporary{err}
 		}
 		if c := (&conn{Conn: nc, limit: l.limit}); l.limit.admit(c) {
 			return c, nil
@@ -175,6 +178,14 @@ func (l *Limit) evict() bool {
 	defer l.mu.Unlock()
 	return l.evictLocked()
 }
+
+// temporary is an error after which http.Server waits and tries again. The standard library does not count the
+// lack of memory as one.
+type temporary struct{ error }
+
+func (temporary) Timeout() bool   { return false }
+func (temporary) Temporary() bool { return true }
+func (t temporary) Unwrap() error { return t.error }
 
 // exhausted reports whether Accept has failed because the process or the machine lacks descriptors or
 // memory.
