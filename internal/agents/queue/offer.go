@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/task"
 )
@@ -112,9 +115,9 @@ func (r *run) offer(now time.Time) bool {
 		return false
 	}
 	e := *r.work
-	e.ID, e.Destination = "", "worker/"+w.id
+	e.ID, e.Destination = uuid.NewString(), "worker/"+w.id
 	var err error
-	if e.Body, err = protocol.Encode(r.body); err != nil || len(e.Body) > protocol.MaxBatched {
+	if e.Body, err = protocol.Encode(r.body); err != nil || !fitsIntoBatch(&e) {
 		r.vacate()
 		return false
 	}
@@ -127,6 +130,13 @@ func (r *run) offer(now time.Time) bool {
 	}
 	r.schedule.offer = now.Add(protocol.OfferWithin)
 	return true
+}
+
+// fitsIntoBatch reports whether protocol.MaxBatch envelopes like e fit into one. The claims of a caller count: they
+// may be larger than the body.
+func fitsIntoBatch(e *bus.Envelope) bool {
+	text, err := e.Encode()
+	return err == nil && len(text) <= protocol.MaxBatched
 }
 
 func (r *run) reserve(now time.Time) *knownWorker {

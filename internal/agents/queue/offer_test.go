@@ -2,12 +2,14 @@ package queue_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
@@ -173,6 +175,24 @@ func TestOfferOfACanceledTask(t *testing.T) {
 			t.Errorf("%d envelopes are in the queue", n)
 		}
 		offer.denied("ended")
+	})
+}
+
+// TestLargeCallers: work of a caller with many claims is not offered, because a batch of such work would not fit
+// into an envelope.
+func TestLargeCallers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHub(t, nil)
+		p := h.offered(5)
+		caller := &op.Caller{Principal: &auth.Principal{ID: "alice", Claims: map[string]string{"groups": strings.Repeat("g", protocol.MaxBatched)}}}
+		if _, err := h.Send(t.Context(), caller, returnImmediately(newSend("second"))); err != nil {
+			t.Fatal(err)
+		}
+		if j := p.take(); j.d.Principal.Claims["groups"] == "" {
+			t.Error("the work has no claims of its caller")
+		}
+		p.silence()
 	})
 }
 
