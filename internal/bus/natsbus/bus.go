@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"log/slog"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -66,6 +67,9 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	var err error
 	if b.nc, err = b.dial(); err != nil {
 		end()
+		if bad := (*url.Error)(nil); errors.As(err, &bad) {
+			err = errURL // the error of the parser would contain the password
+		}
 		return nil, fmt.Errorf("open bus at %s: %w", o.target(), err)
 	}
 	if b.js, err = jetstream.New(b.nc); err == nil {
@@ -77,6 +81,9 @@ func Open(ctx context.Context, o Options) (*Bus, error) {
 	}
 	return b, nil
 }
+
+var errURL = errors.New("address of NATS is not nats://user:password@host:port or tls://…, " +
+	"where special characters in names and passwords are percent-encoded")
 
 // dialTries is the number of attempts at a server that resets accepted connections: a reset may
 // overtake the refusal that the server has sent.

@@ -190,6 +190,9 @@ func (o *Options) target() string {
 
 // bare returns the address of a server without a name, a password or a token.
 func bare(at string) string {
+	if !strings.Contains(at, "://") {
+		at = "nats://" + at // as the client reads it
+	}
 	u, err := url.Parse(at)
 	if err != nil {
 		return "?"
