@@ -9,7 +9,8 @@
 // At most Limit.Max connections are open, and Limit.Reserve more of this machine. For a further one,
 // the connection is closed that has waited for a request for the longest time: one without a complete
 // request head, or one that is idle. A new connection is refused if all others have a request. The same
-// connections are closed if the process lacks descriptors or memory for a new one.
+// connections are closed if the process lacks descriptors or memory for a new one; if there are none, the
+// server tries again later.
 //
 // # Non-guarantees
 //
