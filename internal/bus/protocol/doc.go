@@ -55,6 +55,6 @@
 //
 // # Testing
 //
-// agent (the worker) and internal/agents/queue (the hub) are tested against each other; the workers in
-// examples/ are written against docs/wire.md alone.
+// Packages worker and internal/agents/queue (the hub) are tested against each other; the workers in sdk/ are
+// written against docs/wire.md alone.
 package protocol

@@ -63,7 +63,7 @@ type Source struct {
 	First []directory.Known
 	// Presence is called with each change of the presence of an agent. It may be nil.
 	Presence func(name task.Agent, s directory.Presence)
-	// Signer signs messages to workers. It is required with Unused.
+	// Signer signs messages to workers. If nil, none are sent.
 	Signer *bus.Signer
 	// Unused returns why the hub gives the workers at the queue of an announced agent no tasks;
 	// empty if it does. It may be nil.
