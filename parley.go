@@ -1,4 +1,4 @@
-// Package parley is the switchboard between agents: it exposes agents over the A2A
+// Package parley is a durable hub for AI agents: it exposes agents over the A2A
 // (Agent2Agent) protocol and keeps every task in a durable log.
 //
 // A [Hub] serves executors that were written for the official SDK (a2asrv.AgentExecutor) over

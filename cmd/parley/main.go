@@ -1,4 +1,4 @@
-// Command parley is the switchboard between agents. It runs a hub that speaks the A2A protocol,
+// Command parley is a durable hub for AI agents. It runs a hub that speaks the A2A protocol,
 // and it calls agents anywhere. See "parley --help".
 package main
 

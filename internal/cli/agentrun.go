@@ -45,12 +45,12 @@ type agentRunCmd struct {
 	Skill       []string      `help:"A skill for its card. May be repeated." placeholder:"ID"`
 	Concurrency int           `help:"How many tasks to perform at one time (8)." default:"8" placeholder:"N"`
 	Once        bool          `help:"End after one task, or after --idle without one."`
-	Idle        time.Duration `help:"End when there was no task for so long, or no broker; with --once 30s." placeholder:"TIME"`
+	Idle        time.Duration `help:"End after this time without a task, or without a broker; with --once 30s." placeholder:"TIME"`
 	Timeout     time.Duration `help:"End the program when it takes longer." placeholder:"TIME"`
 	Drain       time.Duration `help:"How long tasks may continue after SIGTERM, before they are returned to the queue (10s)." default:"10s" placeholder:"TIME"`
 	Idempotent  bool          `help:"A message may be given to another worker when this one is lost: it does no harm to perform it twice."`
 	Serial      bool          `help:"Perform the tasks of one context one after the other."`
-	HubKey      []string      `name:"hub-key" help:"Believe this hub alone, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
+	HubKey      []string      `name:"hub-key" help:"Trust only this hub, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
 	LogLevel    string        `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
 }
 

@@ -176,7 +176,7 @@ type agentsAddCmd struct {
 	At            string   `arg:"" name:"agent-url" help:"The URL of the agent."`
 	Description   string   `help:"The description of the agent, in place of the one in its card." placeholder:"TEXT"`
 	Skill         []string `help:"A skill of the agent that its card need not list. May be repeated." placeholder:"ID"`
-	Target        string   `help:"The tenant to ask for, if several agents are at the URL." placeholder:"NAME"`
+	Target        string   `help:"The tenant to use, if several agents are at the URL." placeholder:"NAME"`
 	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
 	Trust         string   `help:"Whether the agent serves every request, or those for which its callers are trusted: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
 	GatedSkill    []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`

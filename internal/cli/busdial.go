@@ -116,7 +116,7 @@ func (c *serveCmd) busFlags(b *config.Bus) error {
 	given := c.BusListen != "" || c.BusCert != "" || c.BusCertKey != ""
 	switch {
 	case given && b.URL != "":
-		return usagef("--bus-listen is for the broker that the hub brings along, and the bus is %s", busName(b.URL))
+		return usagef("--bus-listen is for the hub's own broker, and the bus is %s", busName(b.URL))
 	case (c.BusCert == "") != (c.BusCertKey == ""):
 		return usagef("--bus-cert and --bus-cert-key are given together")
 	}

@@ -15,7 +15,7 @@ import (
 
 type chatCmd struct {
 	target
-	Skill   string `help:"The skill to ask for." placeholder:"ID"`
+	Skill   string `help:"The skill to request." placeholder:"ID"`
 	Context string `help:"The context to continue." placeholder:"ID"`
 }
 

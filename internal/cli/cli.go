@@ -143,7 +143,7 @@ func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
 	parser, err := kong.New(grammar,
 		kong.Name("parley"),
 		kong.Vars{"url": defaultURL},
-		kong.Description("Parley is the switchboard between agents: it speaks the A2A protocol on every side."),
+		kong.Description("Parley is a durable hub for AI agents that speaks the A2A protocol."),
 		kong.Writers(o.Stdout, o.Stderr),
 		kong.Resolvers(environment(o)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),

@@ -11,7 +11,7 @@ import (
 // certFlags are the trusted authorities and the client certificate for TLS.
 type certFlags struct {
 	CA         string `name:"ca" help:"The authorities to trust over TLS instead of the system's, as PEM ($$PARLEY_CA)." from:"PARLEY_CA" placeholder:"FILE"`
-	ClientCert string `name:"client-cert" help:"The certificate to show over TLS, as PEM ($$PARLEY_CLIENT_CERT)." from:"PARLEY_CLIENT_CERT" placeholder:"FILE"`
+	ClientCert string `name:"client-cert" help:"The certificate to present over TLS, as PEM ($$PARLEY_CLIENT_CERT)." from:"PARLEY_CLIENT_CERT" placeholder:"FILE"`
 	ClientKey  string `name:"client-key" help:"The private key of that certificate, as PEM ($$PARLEY_CLIENT_KEY)." from:"PARLEY_CLIENT_KEY" placeholder:"FILE"`
 }
 

@@ -189,7 +189,7 @@ type keysAddCmd struct {
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
 	Role    []string `help:"A role of the caller: admin, who may change the hub, or one that the policy or auth.roles of the hub names. May be repeated." placeholder:"ROLE"`
 	Owner   []string `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key. May be repeated: each request is then for the one that X-Parley-Owner names, or for the first." sep:"none" placeholder:"ORG"`
-	Expires string   `help:"How long the key is good, such as 90d; without it, until it is revoked." placeholder:"TIME"`
+	Expires string   `help:"How long the key is valid, such as 90d; without it, until it is revoked." placeholder:"TIME"`
 	LockOut bool     `name:"yes-lock-me-out" help:"Accept that the first key is not an administrator's, so that no caller can make or revoke keys while the hub runs."`
 	Config  string   `help:"With --data: the configuration file that names the roles (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
@@ -318,7 +318,7 @@ type keysRevokeCmd struct {
 	keysFlags
 	JSON  bool   `name:"json" help:"Print the key as JSON."`
 	ID    string `arg:"" help:"The id of the key, as keys list shows it."`
-	After string `help:"Let the key be good for this time still, so that another one can take its place." placeholder:"TIME"`
+	After string `help:"Keep the key valid for this time, so that another one can replace it." placeholder:"TIME"`
 }
 
 // lastAdmin reports whether a key is the only valid one with the role admin. If the keys cannot be

@@ -22,12 +22,12 @@ import (
 type sendCmd struct {
 	target
 	output
-	Skill   string   `help:"The skill to ask for." placeholder:"ID"`
+	Skill   string   `help:"The skill to request." placeholder:"ID"`
 	Context string   `help:"The context to speak in." placeholder:"ID"`
 	Task    string   `help:"The task to answer." placeholder:"ID"`
 	Data    string   `help:"Structured data to send along." placeholder:"JSON"`
 	File    []string `help:"A file to send along; may be repeated." placeholder:"PATH" type:"existingfile" sep:"none"`
-	Stream  bool     `help:"Print the reply as it comes."`
+	Stream  bool     `help:"Print the reply as it arrives."`
 	Detach  bool     `help:"Do not wait: print the id of the task."`
 	Text    []string `arg:"" optional:"" help:"The text of the message; \"-\" reads standard input."`
 }

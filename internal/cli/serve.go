@@ -40,8 +40,8 @@ type serveCmd struct {
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
-	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://. Without it the hub brings one along, for programs on this machine." placeholder:"off|URL"`
-	BusListen      string   `name:"bus-listen" help:"The address of the broker that the hub brings along (a free port of 127.0.0.1). One that other machines reach needs --bus-cert." placeholder:"ADDR"`
+	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://. Without it, the hub runs a broker for programs on this machine." placeholder:"off|URL"`
+	BusListen      string   `name:"bus-listen" help:"The address of the hub's own broker (a free port of 127.0.0.1). An address that other machines reach requires --bus-cert." placeholder:"ADDR"`
 	BusCert        string   `name:"bus-cert" help:"The certificate that this broker shows, as PEM." placeholder:"FILE"`
 	BusCertKey     string   `name:"bus-cert-key" help:"The private key of the certificate, as PEM." placeholder:"FILE"`
 	TLSCert        string   `name:"tls-cert" help:"The certificate that callers are shown, over HTTP and gRPC, as PEM; read again when it has changed." placeholder:"FILE"`

@@ -22,7 +22,7 @@ type topCmd struct {
 	hubFlags
 	Every string `help:"The time between two frames." default:"2s" placeholder:"TIME"`
 	Tasks int    `help:"How many tasks to show." default:"10" placeholder:"N"`
-	Mine  bool   `help:"Only your own tasks, also as an administrator."`
+	Mine  bool   `help:"Only your own tasks, even as an administrator."`
 	Once  bool   `help:"Print one frame and exit, as without a terminal."`
 	JSON  bool   `name:"json" help:"Print one frame as a JSON object."`
 }

@@ -62,13 +62,13 @@ func checkBus(d *yamlfile.Decoder, c *Config) {
 	}
 	checkAddress(d, "bus.listen", c.Bus.Listen)
 	if c.Bus.URL != "" && c.Bus.Listen != "" {
-		d.Problem(nil, "bus.listen", "is for the broker that the hub brings along, and there is a bus.url")
+		d.Problem(nil, "bus.listen", "is for the hub's own broker, and there is a bus.url")
 	}
 	switch tls := c.Bus.TLS; {
 	case tls == Certificate{}:
 	case tls.Cert == "" || tls.Key == "":
 		d.Problem(nil, "bus.tls", "needs cert and key")
 	case c.Bus.URL != "":
-		d.Problem(nil, "bus.tls", "is for the broker that the hub brings along, and there is a bus.url")
+		d.Problem(nil, "bus.tls", "is for the hub's own broker, and there is a bus.url")
 	}
 }
