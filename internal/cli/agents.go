@@ -69,12 +69,17 @@ func (c *agentsListCmd) table() *table[*adminjson.Agent] {
 				at = "queue " + a.Remote.Queue
 			}
 		}
-		state := cmp.Or(plain(a.State), "up")
-		if a.Paused {
-			state = "paused"
-		}
+		state := cmp.Or(plain(agentState(a)), "up")
 		return []any{plain(a.Name), plain(a.Kind), state, len(a.Skills), cmp.Or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
 	}}
+}
+
+// agentState returns the state of an agent; empty for one in the hub, which is up.
+func agentState(a *adminjson.Agent) string {
+	if a.Paused {
+		return "paused"
+	}
+	return a.State
 }
 
 // agentTrouble returns the problems of an agent, or an empty text.
@@ -141,7 +146,7 @@ func describeAgent(a *adminjson.Agent) string {
 	row("Does", a.Description)
 	row("Version", a.Version)
 	row("Kind", a.Kind)
-	row("State", a.State)
+	row("State", agentState(a))
 	row("Trust", strings.TrimSpace(a.Trust+" "+strings.Join(a.GatedSkills, ", ")))
 	row("Last seen", a.LastSeen)
 	if r := a.Remote; r != nil {

@@ -258,7 +258,7 @@ func (c *keysAddCmd) readRoles() error {
 // advice describes the use of the new key and the changes that it causes.
 func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "This is key %s of %s, good %s. It is not shown again.\n", k.ID, printable(k.AgentID), until(&k.Key))
+	fmt.Fprintf(&b, "This is key %s of %s, valid %s. It is not shown again.\n", k.ID, printable(k.AgentID), until(&k.Key))
 	if c.Bus != "" {
 		fmt.Fprintf(&b, "Workers of %s show it at the hub's bus: parley agent run --bus tls://HOST:PORT --name %s takes it from $PARLEY_BUS_KEY. It opens nothing else.\n",
 			printable(c.Bus), quote(c.Bus))
@@ -363,7 +363,7 @@ func (c *keysRevokeCmd) Run(in interrupts, o *OS) error {
 		}
 		what := "is revoked"
 		if k.RevokedAt == nil {
-			what = "is good " + until(k)
+			what = "is valid " + until(k)
 		}
 		_, err = fmt.Fprintf(o.Stdout, "key %s of %s %s\n", printable(k.ID), printable(k.AgentID), what)
 		return err

@@ -72,7 +72,7 @@ func TestKeysOfAFolder(t *testing.T) {
 		t.Errorf("keys list = %d, %q, want %q", code, out, want)
 	}
 	code, out, _ = invoke(t, OS{}, "keys", "revoke", "--data", data, made.ID, "--after", "1h")
-	if !strings.HasPrefix(out, "key "+made.ID+" of "+made.AgentID+" is good until 2") || code != 0 {
+	if !strings.HasPrefix(out, "key "+made.ID+" of "+made.AgentID+" is valid until 2") || code != 0 {
 		t.Errorf("keys revoke --after = %d, %q", code, out)
 	}
 	code, _, errs = invoke(t, OS{}, "keys", "add", "--data", data, "--agent", "local")

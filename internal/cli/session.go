@@ -171,5 +171,5 @@ func (s *session) abandon(ctx context.Context, id a2a.TaskID) error {
 		return &exit{exitFailed, fmt.Errorf("interrupted: %w", err)}
 	}
 	s.show.endLine()
-	return &exit{exitFailed, fmt.Errorf("interrupted; task %s is %s", id, stateName(task.Status.State))}
+	return &exit{exitFailed, fmt.Errorf("interrupted; task %s %s", id, outcome(task.Status.State))}
 }

@@ -295,7 +295,7 @@ func (s *show) ending(again string) error {
 		if reason != "" {
 			reason = ": " + reason
 		}
-		return &exit{exitFailed, fmt.Errorf("task %s is %s%s", task.ID, stateName(state), reason)}
+		return &exit{exitFailed, fmt.Errorf("task %s %s%s", task.ID, outcome(state), reason)}
 	}
 	return &exit{exitFailed, fmt.Errorf("task %s is still %s; to follow it: parley tasks watch%s %s",
 		task.ID, stateName(state), again, quote(printable(string(task.ID))))}

@@ -22,6 +22,17 @@ func stateName(s a2a.TaskState) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }
 
+// outcome returns a state as the verb of a sentence about the task.
+func outcome(s a2a.TaskState) string {
+	switch s {
+	case a2a.TaskStateCompleted, a2a.TaskStateFailed:
+		return stateName(s)
+	case a2a.TaskStateCanceled, a2a.TaskStateRejected:
+		return "was " + stateName(s)
+	}
+	return "is " + stateName(s)
+}
+
 var states = []a2a.TaskState{
 	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired,
 	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled, a2a.TaskStateRejected,

@@ -190,7 +190,7 @@ func (s *Server) Describe(url string) string {
 				speaks = append(speaks, what)
 			}
 		}
-		fmt.Fprintf(&b, "%s: %d rules at %s/a2a/%s (%s)\n", a.name, len(a.rules), url, a.name, strings.Join(speaks, ", "))
+		fmt.Fprintf(&b, "%s at %s/a2a/%s (%s), rules: %d\n", a.name, url, a.name, strings.Join(speaks, ", "), len(a.rules))
 	}
 	return b.String()
 }

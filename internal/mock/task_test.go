@@ -253,7 +253,7 @@ func TestConditionalCard(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	s := served(t, "a2a_agents: [{name: a, responses: [{response: ok}]}, {name: b, serve: [rest]}]")
-	want := "a: 1 rules at http://x/a2a/a (jsonrpc, rest, v0.3, promptkit)\nb: 0 rules at http://x/a2a/b (rest)\n"
+	want := "a at http://x/a2a/a (jsonrpc, rest, v0.3, promptkit), rules: 1\nb at http://x/a2a/b (rest), rules: 0\n"
 	if got := s.Describe("http://x"); got != want {
 		t.Errorf("Describe() = %q, want %q", got, want)
 	}
