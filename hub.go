@@ -263,7 +263,7 @@ func (h *Hub) compose() (*hub.Hub, error) {
 		return nil, err
 	}
 	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
-	return hub.New(hub.Parts{
+	core, err := hub.New(hub.Parts{
 		Store: store, Auth: h.Auth, Box: box, Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: blobs,
 		Directory: listing, MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Answerer, Asserter: h.Asserter, Bus: h.Queues, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
 	}, hub.Settings{
@@ -272,6 +272,11 @@ func (h *Hub) compose() (*hub.Hub, error) {
 		Extended:    engine.ExtendedCards{Token: h.ExtendedCards.Token, Authenticated: h.ExtendedCards.Authenticated},
 		Push:        h.Push, PublicURL: h.PublicURL, Version: Version,
 	})
+	if err != nil {
+		return nil, err
+	}
+	h.Memory.read(store)
+	return core, nil
 }
 
 // front returns the configuration of the HTTP front; the caller holds h.mu.

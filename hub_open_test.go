@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/worker"
 )
 
 // TestOpenFails opens hubs that cannot be: each method that may open them returns the error, with
@@ -65,5 +66,28 @@ func TestOpenAgain(t *testing.T) {
 		if err := hub.Open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestOpenFailsWithoutATrace opens a hub whose parts were given to one that failed to open: they
+// belong to the hub that is open, whose store is another one.
+func TestOpenFailsWithoutATrace(t *testing.T) {
+	t.Parallel()
+	hub := &parley.Hub{
+		Push: push.Options{Allow: []string{"10.0.0.0/99"}}, Memory: &parley.Memory{Notes: new(parley.Notes)},
+		Queues: &parley.Queues{Bus: new(worker.Memory), ID: "hub"}, Inbox: new(parley.Inbox), Directory: new(parley.Directory),
+	}
+	if err := hub.Open(t.Context()); err == nil {
+		t.Fatal("opened with invalid addresses of webhooks")
+	}
+	if q := hub.Queues; hub.Memory.Notes.Fetch != nil || hub.Inbox.Deliver != nil || q.Tasks != nil || q.Runs != nil || q.Lost != nil || q.Claimed != nil {
+		t.Errorf("the hub that was not opened has set fields of its parts: %+v", q)
+	}
+	hub.Push.Allow = nil
+	if err := hub.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if q := hub.Queues; hub.Memory.Notes.Fetch == nil || hub.Inbox.Deliver == nil || q.Tasks == nil || q.Runs == nil || q.Lost == nil || q.Claimed == nil {
+		t.Errorf("the open hub has not set fields of its parts: %+v", q)
 	}
 }

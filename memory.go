@@ -55,17 +55,20 @@ func (m *Memory) turns(s task.Store) *Turns {
 	return m.Turns
 }
 
+// read lets the notes of m read long results from the tasks of s, unless they have a Fetch.
+func (m *Memory) read(s task.Store) {
+	if m != nil && m.notes().Fetch == nil {
+		m.Notes.Fetch = recorder.Fetch(s)
+	}
+}
+
 // recorder returns a recorder that reads tasks of s and writes to m, or nil if m is nil.
 func (m *Memory) recorder(s task.Store, logger *slog.Logger) *recorder.Recorder {
 	if m == nil {
 		return nil
 	}
-	notes := m.notes()
-	if notes.Fetch == nil {
-		notes.Fetch = recorder.Fetch(s)
-	}
 	return recorder.New(recorder.Config{
-		Notes: notes, Store: s, Logger: logger,
+		Notes: m.notes(), Store: s, Logger: logger,
 		Options: recorder.Options{
 			Primary: m.Primary, Owner: m.Owner, Outcomes: m.Outcomes,
 			ResultTTL: m.ResultTTL, OutcomeTTL: m.OutcomeTTL, SessionTTL: m.SessionTTL,

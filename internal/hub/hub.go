@@ -80,13 +80,15 @@ func New(p Parts, s Settings) (*Hub, error) {
 		p.Logger = slog.New(slog.DiscardHandler)
 	}
 	h := &Hub{parts: p, settings: s}
-	h.openEvents()
-	c := engineConfig(&h.parts, &s)
-	c.Store = h.events.Watched(p.Store)
-	if !s.Push.Off {
+	if !s.Push.Off { // before the hub sets fields of the parts, which another one may get after an error
 		if err := h.openPush(); err != nil {
 			return nil, err
 		}
+	}
+	h.openEvents()
+	c := engineConfig(&h.parts, &s)
+	c.Store = h.events.Watched(p.Store)
+	if h.pusher != nil {
 		c.Push = h.pusher
 	}
 	if p.Directory != nil {
