@@ -24,7 +24,7 @@ type direction struct {
 var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", "internal/sse", "internal/wake", "internal/varint", "internal/json/rawjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/file/diskspace", "internal/usertoken"}
 
 var (
-	stores = []string{"store/..."}
+	stores = []string{"store/...", "internal/store/memstore"}
 	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/parts/openaifront/...", "internal/parts/aguifront/...", "internal/front/console/...", "internal/front/rockbotfront/..."}
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
@@ -146,6 +146,31 @@ var directions = []direction{
 func TestImportDirections(t *testing.T) {
 	t.Parallel()
 	report(t, wrongDirections(list(t), directions), "turn these imports round: what both sides need belongs to the inner one")
+}
+
+// TestRulesNamePackages: each package that a rule names exists, so that no rule ends when a package
+// moves.
+func TestRulesNamePackages(t *testing.T) {
+	t.Parallel()
+	var all, names []string
+	for _, p := range list(t) {
+		if ours(p.ImportPath) {
+			all = append(all, short(p.ImportPath))
+		}
+	}
+	for _, d := range directions {
+		names = slices.Concat(names, d.from, d.only, d.not)
+	}
+	for dep, from := range edgeOnly {
+		names = append(names, from...)
+		if ours(dep) {
+			names = append(names, short(dep)+"/...")
+		}
+	}
+	names = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(names))), func(n string) bool {
+		return n == "nobody" || n == "tests" || slices.ContainsFunc(all, func(p string) bool { return matches(p, []string{n}) })
+	})
+	report(t, names, "no package has these names, which rules of imports have")
 }
 
 func TestImportDirectionsRule(t *testing.T) {
@@ -271,7 +296,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli", "internal/backup"},
-	module + "/internal/store/pgstore":       {"internal/server", "internal/cli"},
+	module + "/store/pgstore":                {"internal/server", "internal/cli"},
 	module + "/internal/backup":              {"internal/server", "internal/cli"},
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/outbound/caller":     {"internal/server", "internal/cli", "internal/check/..."},
@@ -284,7 +309,6 @@ var edgeOnly = map[string][]string{
 	module + "/internal/testing/pgtest":      {"tests"},
 	"github.com/jackc/pgx":                   {"store/pgstore", "internal/testing/pgtest"},
 	"github.com/nats-io/nats-server/v2":      {"internal/bus/natsbus/embedded"},
-	module + "/bus/natsbus/embedded":         {"internal/server", "internal/testing/suite/workertest"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
 	module + "/internal/llm/mcp/mcpserver":   {"internal/llm/mcp/endpoint", "internal/llm/mcp/resources"},
 	module + "/internal/llm/mcp/mcpclient":   {"internal/server"},
@@ -294,6 +318,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/testing/hubtest":     {"tests"},
 	module + "/internal/testing/openaitest":  {"tests"},
 
+	module + "/internal/bus/natsbus/embedded":     {"internal/server", "internal/testing/suite/workertest"},
 	module + "/internal/testing/suite/workertest": {"tests"},
 }
 
