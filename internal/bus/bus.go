@@ -207,7 +207,8 @@ type Depth struct {
 	Receivers int
 }
 
-// Operator is optionally implemented by a bus, for administration.
+// Operator is optionally implemented by a bus, for administration. Errors are ErrUnavailable while the
+// broker cannot be reached.
 type Operator interface {
 	// Depth returns the depth of a queue; zero for a queue that does not exist.
 	Depth(ctx context.Context, queue Address) (Depth, error)

@@ -44,7 +44,7 @@ func Redacted(at string) string {
 	var all []string
 	for one := range strings.SplitSeq(at, ",") {
 		u, err := url.Parse(one)
-		if err != nil {
+		if err != nil || u.Host == "" {
 			return "a broker"
 		}
 		all = append(all, u.Scheme+"://"+u.Host)

@@ -64,6 +64,8 @@ func TestOpenIdentifies(t *testing.T) {
 		{natsbus.Options{URL: token, Token: "geheimnis"}, false},
 		{natsbus.Options{URL: token, Credentials: "/no/such/file"}, false},
 		{natsbus.Options{URL: "nats://[::"}, false},
+		{natsbus.Options{URL: "nats://u:geheim@h:port"}, false},
+		{natsbus.Options{URL: "nats://u:geheim/nis@h:4222"}, false},
 		{natsbus.Options{URL: user, Timeout: -1}, false},
 	} {
 		b, err := natsbus.Open(t.Context(), tt.o)

@@ -14,7 +14,7 @@ import (
 func (b *Bus) Depth(ctx context.Context, queue bus.Address) (bus.Depth, error) {
 	d, err := b.depth(ctx, queue)
 	if err != nil {
-		return bus.Depth{}, fmt.Errorf("depth of %s: %w", queue, err)
+		return bus.Depth{}, fmt.Errorf("depth of %s: %w", queue, b.requested(err))
 	}
 	return d, nil
 }
@@ -41,6 +41,14 @@ func (b *Bus) depth(ctx context.Context, queue bus.Address) (bus.Depth, error) {
 	info := c.CachedInfo()
 	ready := min(int64(info.NumPending), n) //nolint:gosec // a count
 	return bus.Depth{Ready: ready, Held: min(int64(info.NumAckPending), n-ready), Receivers: info.NumWaiting}, nil
+}
+
+// requested adds bus.ErrUnavailable to the error of a request if the bus is not connected.
+func (b *Bus) requested(err error) error {
+	if up, _ := b.link.state(); up != nil || b.ctx.Err() != nil || errors.Is(err, bus.ErrInvalid) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", bus.ErrUnavailable, err)
 }
 
 // operate checks the arguments and the stream, and returns a bounded context for requests about
@@ -77,7 +85,7 @@ func (b *Bus) stored(ctx context.Context, queue bus.Address) (int64, error) {
 func (b *Bus) Purge(ctx context.Context, queue bus.Address) (int64, error) {
 	n, err := b.purge(ctx, queue)
 	if err != nil {
-		return 0, fmt.Errorf("purge %s: %w", queue, err)
+		return 0, fmt.Errorf("purge %s: %w", queue, b.requested(err))
 	}
 	return n, nil
 }
