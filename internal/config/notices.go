@@ -6,7 +6,11 @@ import "fmt"
 // the change to make.
 func (c *Config) Notices() []string {
 	var all []string
-	if w := c.Safety.WordsOfOthers; w != "" {
+	switch w := c.Safety.WordsOfOthers; {
+	case w == "":
+	case c.Safety.UntrustedText != "":
+		all = append(all, "safety.words_of_others has no effect beside safety.untrusted_text; remove it")
+	default:
 		all = append(all, fmt.Sprintf("safety.words_of_others has a new name; write safety: {untrusted_text: %s}", w))
 	}
 	if c.Limits.HalfOpen != 0 {

@@ -18,7 +18,7 @@ func TestNotices(t *testing.T) {
 		},
 		"safety: {untrusted_text: redact}\n": nil,
 		"safety: {untrusted_text: redact, words_of_others: refuse}\n": {
-			"safety.words_of_others has a new name; write safety: {untrusted_text: refuse}",
+			"safety.words_of_others has no effect beside safety.untrusted_text; remove it",
 		},
 	} {
 		c, err := config.Parse("parley.yaml", []byte(src), func(string) (string, bool) { return "", false })
