@@ -1,7 +1,11 @@
 package remote_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +18,8 @@ import (
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -135,6 +141,56 @@ func deadlineTravels(t *testing.T, limit time.Duration) bool {
 		t.Errorf("the task of the third hub is still %s", describe(there))
 	}
 	return true
+}
+
+// TestDelegationIsSentTwice: a message carries its deadline and its chain in headers and in its metadata,
+// for agents that pass on only one of both.
+func TestDelegationIsSentTwice(t *testing.T) {
+	t.Parallel()
+	type delegated struct{ deadline, chain string }
+	got := make(chan [2]delegated, 10)
+	far := &hub{t: t, store: new(memstore.Store), addr: testenv.Addr(t), agents: map[string]a2asrv.AgentExecutor{"two": counting(nil)}}
+	far.wrap = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			b, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			var body struct {
+				Params struct {
+					Metadata struct {
+						Deadline string   `json:"parley.deadline"`
+						Chain    []string `json:"parley.chain"`
+					}
+				}
+			}
+			if m := &body.Params.Metadata; json.Unmarshal(b, &body) == nil && (r.Header.Get("X-Parley-Chain") != "" || m.Chain != nil) {
+				got <- [2]delegated{{r.Header.Get("X-Parley-Deadline"), r.Header.Get("X-Parley-Chain")}, {m.Deadline, strings.Join(m.Chain, ", ")}}
+			}
+			r.Body = io.NopCloser(bytes.NewReader(b))
+			next.ServeHTTP(w, r)
+		})
+	}
+	far.start()
+	t.Cleanup(func() { far.stop() })
+	one := &remote.Agent{URL: far.url()}
+	near := startHub(t, map[string]a2asrv.AgentExecutor{"one": one}, nil)
+	t.Cleanup(func() { one.Close() })
+	want := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	caller := &op.Caller{Principal: alice.Principal, Params: map[string][]string{"x-parley-deadline": {want.Format(time.RFC3339Nano)}}}
+	a, err := near.Send(t.Context(), caller, newSend("hi"))
+	if err != nil || a.Head.State != task.Completed {
+		t.Fatalf("Send = %v, %v", a, err)
+	}
+	if len(got) == 0 {
+		t.Fatal("the message carries no delegation")
+	}
+	message := <-got
+	for i, where := range []string{"headers", "metadata"} {
+		if at, err := time.Parse(time.RFC3339Nano, message[i].deadline); err != nil || !at.Equal(want) || !strings.HasPrefix(message[i].chain, "one@") {
+			t.Errorf("the %s are %+v, want the deadline %v and a chain from one", where, message[i], want)
+		}
+	}
 }
 
 // delegating calls the agent "far" of its hub.
