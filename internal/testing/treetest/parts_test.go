@@ -43,6 +43,7 @@ func TestCoreNamesNoPartRule(t *testing.T) {
 	mustFind(t, partsNamed("a/a.go", "package a\n\n// As Other's server does.\n", names), 1)
 	mustFind(t, partsNamed("a/other_test.go", "package a\n", names), 1)
 	mustFind(t, partsNamed("a/a.go", "package a // another one\n", names), 0)
+	mustFind(t, partsNamed("parley", "\x7fELF\x00other", names), 0)
 }
 
 // partsIn returns the names of the parts that have files.
@@ -60,6 +61,9 @@ func partsIn(files []string) []string {
 
 // partsNamed reports the parts that the name or the text of a file names.
 func partsNamed(file, text string, names []string) []string {
+	if strings.Contains(text, "\x00") {
+		return nil // a program, such as that of the README's first command
+	}
 	var problems []string
 	for i, line := range strings.Split(path.Base(file)+"\n"+text, "\n") {
 		line = strings.ToLower(line)
