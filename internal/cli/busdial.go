@@ -14,10 +14,10 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/bus"
+	"github.com/parley-a2a/parley/internal/bus/broker"
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/textfile"
-	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -52,7 +52,7 @@ func busName(at string) string {
 	if at == config.BusOff {
 		return at
 	}
-	return server.RedactedURL(at)
+	return broker.Redacted(at)
 }
 
 // checkBusListen refuses an address of the hub's broker that other machines can reach without
@@ -96,7 +96,7 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 		return nil, c.refused(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("bus at %s: %w", server.RedactedURL(c.Bus), err)
+		return nil, fmt.Errorf("bus at %s: %w", broker.Redacted(c.Bus), err)
 	}
 	return b, nil
 }
@@ -104,7 +104,7 @@ func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.
 // refused returns the error for a refused key. The broker refuses it at once or a moment later.
 func (c *agentRunCmd) refused(name task.Agent) error {
 	return fmt.Errorf("%w by the broker at %s: it must be a key for the agent %q, in that spelling, that is neither revoked nor expired; parley keys add --bus-agent makes one",
-		natsbus.ErrRefused, server.RedactedURL(c.Bus), name)
+		natsbus.ErrRefused, broker.Redacted(c.Bus), name)
 }
 
 // busFlags applies the flags about the hub's own broker to the configuration.

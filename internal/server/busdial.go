@@ -28,9 +28,6 @@ func DialBus(ctx context.Context, at, flag string, log *slog.Logger) (bus.Bus, e
 	return broker.Open(ctx, at, log)
 }
 
-// RedactedURL returns the address of a broker for people, without credentials.
-func RedactedURL(at string) string { return broker.Redacted(at) }
-
 func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 	c, p := &h.cfg.Bus, &h.busParts
 	switch {
@@ -41,7 +38,7 @@ func (h *Hub) connect(ctx context.Context, key bus.HubKey) (err error) {
 		return h.startBroker(ctx, key)
 	default:
 		p.bus, err = DialBus(ctx, c.URL, "bus.url", h.logger)
-		p.where, p.address, p.kind = RedactedURL(c.URL), RedactedURL(c.URL), kindOf(c.URL)
+		p.where, p.address, p.kind = broker.Redacted(c.URL), broker.Redacted(c.URL), kindOf(c.URL)
 	}
 	if p.bus != nil {
 		h.opened(p.bus.Close)
@@ -84,8 +81,8 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 	h.opened(s.Close)
 	h.opened(b.Close)
 	p.contact = s.WriteContact
-	p.bus, p.drop, p.where = b, s.Drop, whereBus(RedactedURL(s.Contact().URL), at)
-	p.kind, p.address = "embedded", RedactedURL(s.Contact().URL)
+	p.bus, p.drop, p.where = b, s.Drop, whereBus(broker.Redacted(s.Contact().URL), at)
+	p.kind, p.address = "embedded", broker.Redacted(s.Contact().URL)
 	u, err := url.Parse(s.Contact().URL)
 	if err != nil {
 		return err

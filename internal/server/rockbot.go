@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/bus/broker"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/front/rockbotfront"
@@ -35,7 +36,7 @@ func (h *Hub) openRockBot() error {
 	}
 	b := &amqpbus.Bus{URL: at, Logger: h.logger}
 	if err := b.Check(); err != nil {
-		return fmt.Errorf("open RockBot's broker at %s: %w", RedactedURL(at), err)
+		return fmt.Errorf("open RockBot's broker at %s: %w", broker.Redacted(at), err)
 	}
 	h.opened(b.Close)
 	h.rockBot = &rockbot.Exchange{

@@ -14,9 +14,9 @@ import (
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
 )
 
-// Open connects to the broker at nats://, tls:// (NATS), amqp:// or amqps:// (RabbitMQ). It does not
-// wait for a broker of RabbitMQ: the bus connects as soon as it is reachable. Errors name the
-// address without credentials.
+// Open opens the bus of the broker at nats://, tls:// (NATS), amqp:// or amqps:// (RabbitMQ). If the
+// broker is down, Open succeeds nevertheless, and the bus connects when it is up. Errors name the address
+// without credentials.
 func Open(ctx context.Context, at string, log *slog.Logger) (bus.Bus, error) {
 	switch scheme, _, _ := strings.Cut(at, "://"); scheme {
 	case "nats", "tls":
