@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -170,10 +171,16 @@ func failure(err error) bool {
 }
 
 // try calls the endpoints in turn until one can be connected to. If an endpoint has never
-// answered and does not know the operation, its address in the card is wrong.
+// answered and does not know the operation, its address in the card is wrong. A host that could
+// not be reached is not tried again at its next endpoint: if it starts in between, it would be
+// called in a form that is not its first.
 func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape) error) error {
 	var last error
+	var unreachable []*url.URL
 	for _, e := range p.order() {
+		if e.base != nil && slices.ContainsFunc(unreachable, func(u *url.URL) bool { return sameOrigin(u, e.base) }) {
+			continue
+		}
 		err := e.try(a, f)
 		if err == nil {
 			p.worked(e)
@@ -181,6 +188,9 @@ func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if e.base != nil && errors.Is(err, ErrUnreachable) {
+			unreachable = append(unreachable, e.base)
 		}
 		sent := !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrUnsupported)
 		if sent && (e.known() || !unknownOperation(err)) {

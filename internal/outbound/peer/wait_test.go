@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
@@ -89,6 +91,34 @@ func TestRetries(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestHostThatStarts checks that a host which begins to listen between two attempts is called at
+// its first endpoint: a host that could not be reached is not tried at its others.
+func TestHostThatStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var paths []string
+		answer := status(200, `{"jsonrpc":"2.0","id":"1","result":`+done+`}`)
+		s := &script{steps: []func(*http.Request) (*http.Response, error){dead, func(r *http.Request) (*http.Response, error) {
+			paths = append(paths, r.URL.Path)
+			return answer(r)
+		}}}
+		p, err := peer.New(&card.Card{A2A: &a2a.AgentCard{Name: "a", SupportedInterfaces: []*a2a.AgentInterface{
+			{URL: "http://agent.test", ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "1.0"},
+			{URL: "http://agent.test/tasks/send", ProtocolBinding: card.TaskSend},
+		}}}, &peer.Options{HTTP: &http.Client{Transport: s}, Jobs: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		if e, err := p.Send(t.Context(), messageOf("x")); err != nil || e.TaskID != "t" {
+			t.Errorf("Send() = %+v, %v", e, err)
+		}
+		if !slices.Equal(paths, []string{""}) {
+			t.Errorf("called at %q, want the first endpoint", paths)
+		}
+	})
 }
 
 // TestBreaker checks that three failed calls hold back the others, and that one is allowed
