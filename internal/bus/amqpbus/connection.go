@@ -146,7 +146,7 @@ func (c *connection) run(ctx context.Context) {
 // errClosedAtLogin is returned once if the broker closes the connection at login. RabbitMQ does so
 // after a wrong user or password, but also when it stops. Only a second time in a row counts as
 // refused.
-var errClosedAtLogin = errors.New("broker has hung up at login")
+var errClosedAtLogin = errors.New("the broker closed the connection during login")
 
 // jitter returns a random time between half of d and one and a half of d.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
@@ -210,9 +210,9 @@ func (s *session) watch(l *connection) {
 	s.owned.Go(func() {
 		for n := range blocked { // closed with the connection
 			if s.block(n) {
-				l.bus.log().Warn("RabbitMQ takes nothing more", "address", l.bus.address(), "reason", n.Reason)
+				l.bus.log().Warn("RabbitMQ accepts no more messages", "address", l.bus.address(), "reason", n.Reason)
 			} else {
-				l.bus.log().Info("RabbitMQ takes messages again", "address", l.bus.address())
+				l.bus.log().Info("RabbitMQ accepts messages again", "address", l.bus.address())
 			}
 		}
 		s.block(amqp.Blocking{})

@@ -2,6 +2,7 @@ package amqpbus_test
 
 import (
 	"context"
+	"os"
 	"path"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -24,12 +26,17 @@ func TestMain(m *testing.M) {
 // run one after the other.
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	shared, own := rabbittest.Shared(t), rabbittest.Start(t)
+	shared := rabbittest.Shared(t)
+	var own *rabbittest.Server
+	if os.Getenv(testenv.CI) == "1" {
+		own = rabbittest.Start(t)
+	}
 	var exclusive sync.Mutex
 	bustest.Run(t, bustest.Features{Durable: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
 		if !strings.Contains(alone, "/"+path.Base(t.Name())+"/") {
 			return onBroker(shared, shared.VHost(t))
 		}
+		testenv.Long(t, "a test with a RabbitMQ of its own")
 		exclusive.Lock()
 		t.Cleanup(exclusive.Unlock)
 		b := onBroker(own, own.VHost(t))

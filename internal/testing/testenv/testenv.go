@@ -83,6 +83,15 @@ func Env(tb testing.TB, name string) string {
 	return value
 }
 
+// Long skips tb outside of continuous integration, because what it does takes minutes on a busy
+// machine, so that "go test ./..." stays below the time that go test allows for a package.
+func Long(tb testing.TB, what string) {
+	tb.Helper()
+	if os.Getenv(CI) != "1" {
+		tb.Skipf("%s takes long; %s=1 runs it", what, CI)
+	}
+}
+
 // Root skips or fails tb unless it has the rights of the superuser.
 func Root(tb testing.TB) {
 	tb.Helper()
