@@ -101,6 +101,9 @@ func (f *Front) exchange(x *exchange) {
 
 func (f *Front) answer(x *exchange) {
 	x.find()
+	if x.entrance() {
+		x.route = route{kind: atEntrance}
+	}
 	switch {
 	case x.route.kind == atJob:
 		x.shape = dialect.RockBotTask
@@ -253,6 +256,11 @@ func (x *exchange) serve() {
 		return
 	case atCallback:
 		x.handOver(x.front.cfg.Callbacks, x.r)
+		return
+	case atEntrance:
+		x.wrote = true
+		x.w.Header()["Vary"] = []string{"Accept"}
+		http.Redirect(x.w, x.r, x.front.prefix+"/console/", http.StatusFound)
 		return
 	case atConsole:
 		x.writeSoon()

@@ -199,6 +199,33 @@ func TestCompressedBodies(t *testing.T) {
 	}
 }
 
+// TestEntrance checks that a browser at the address of a hub gets the console, and nobody else does.
+func TestEntrance(t *testing.T) {
+	t.Parallel()
+	console := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "console at "+r.URL.Path) })
+	const html = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
+	h := startHub(t, httpfront.Config{Console: console, PublicURL: "https://x.example/hub"}, everyone()...)
+	for _, path := range []string{"/", "/hub", "/hub/"} {
+		if got := h.do("GET", path, "", html); got.code != 200 || got.body != "console at /console/" {
+			t.Errorf("%s: %d %s", path, got.code, got.body)
+		}
+	}
+	for _, tt := range []struct{ method, path, accept string }{
+		{"GET", "/", "Accept: */*"}, {"GET", "/", "Accept: application/json"}, {"GET", "/a2a", html}, {"PUT", "/", html},
+	} {
+		if got := h.do(tt.method, tt.path, "", tt.accept); got.code != 405 {
+			t.Errorf("%s %s with %s: %d %s", tt.method, tt.path, tt.accept, got.code, got.body)
+		}
+	}
+	if got := h.do("POST", "/", rpc("SendMessage", message("x")), v1, html); got.code != 200 || !strings.Contains(got.body, "TASK_STATE_COMPLETED") {
+		t.Errorf("a call: %d %s", got.code, got.body)
+	}
+	h = startHub(t, httpfront.Config{}, everyone()...)
+	if got := h.do("GET", "/", "", html); got.code != 405 {
+		t.Errorf("without a console: %d %s", got.code, got.body)
+	}
+}
+
 func TestNoStreaming(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{NoStreaming: true}, everyone()...)

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"cmp"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -40,6 +41,8 @@ const (
 	atConsole
 	// atDescription is the description of the API, which needs no credentials.
 	atDescription
+	// atEntrance is the address of the hub, opened with a browser.
+	atEntrance
 	numKinds
 )
 
@@ -67,6 +70,7 @@ var allow = [numKinds]string{
 	atPart:         "GET, HEAD",
 	atConsole:      "GET, HEAD, POST",
 	atDescription:  "GET, HEAD",
+	atEntrance:     "GET, HEAD",
 }
 
 // route is a parsed path. Its strings are percent-decoded.
@@ -134,6 +138,12 @@ func (x *exchange) find() {
 	x.r.URL = &inner
 	x.route = parsePath(inner.RawPath)
 	x.welcome()
+}
+
+// entrance reports whether a person has opened the address of a hub that has a console.
+func (x *exchange) entrance() bool {
+	return x.r.URL.Path == "/" && x.route.kind == atRPC && x.front.cfg.Console != nil &&
+		(x.r.Method == http.MethodGet || x.r.Method == http.MethodHead) && strings.Contains(x.r.Header.Get("Accept"), "text/html")
 }
 
 // parsePath parses an escaped path. Words of the protocol take precedence over agents of the
