@@ -17,7 +17,7 @@ import (
 type cardCmd struct {
 	target
 	JSON bool   `name:"json" help:"Print the card as it was received."`
-	Card string `arg:"" optional:"" name:"url" help:"The URL of the agent; the same as --url."`
+	Card string `arg:"" optional:"" name:"url" as:"url" help:"The URL of the agent; the same as --url."`
 }
 
 func (c *cardCmd) Run(in interrupts, o *OS) error {

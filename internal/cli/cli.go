@@ -56,6 +56,7 @@ type commands struct {
 	MCP    mcpCmd    `cmd:"" group:"Call agents:" name:"mcp" help:"Serve MCP to a host, such as Claude Desktop."`
 
 	Init   initCmd   `cmd:"" group:"Run a hub:" help:"Write a first parley.yaml and an example agent."`
+	Config configCmd `cmd:"" group:"Run a hub:" help:"Check the configuration of a hub."`
 	Serve  serveCmd  `cmd:"" group:"Run a hub:" help:"Run a hub."`
 	Agents agentsCmd `cmd:"" group:"Run a hub:" help:"List, search, register and probe the agents of a hub."`
 	Agent  agentCmd  `cmd:"" group:"Run a hub:" help:"Run a program as a worker of an agent at a bus."`
@@ -80,6 +81,9 @@ type commands struct {
 
 	Check checkCmd `cmd:"" group:"Test agents:" help:"Check an A2A server against the specification."`
 	Mock  mockCmd  `cmd:"" group:"Test agents:" help:"Serve agents that follow a script, for tests."`
+
+	Login    loginCmd    `cmd:"" group:"Other commands:" help:"Save the address and the credential of a hub for the other commands."`
+	Contexts contextsCmd `cmd:"" group:"Other commands:" help:"List, select and forget the hubs that you have logged in to."`
 
 	Version    versionCmd    `cmd:"" group:"Other commands:" help:"Print the version."`
 	Man        manCmd        `cmd:"" group:"Other commands:" help:"Print the manual page of all commands."`
@@ -145,7 +149,7 @@ func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
 		kong.Vars{"url": defaultURL},
 		kong.Description("Parley is a durable hub for AI agents that speaks the A2A protocol."),
 		kong.Writers(o.Stdout, o.Stderr),
-		kong.Resolvers(environment(o)),
+		kong.Resolvers(fromContext(o), environment(o)), // the last one takes precedence
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err == nil {

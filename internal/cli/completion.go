@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -47,13 +48,17 @@ func (c *completeCmd) Run(ctx context.Context, o *OS, k *kong.Kong) error {
 	if len(c.Words) == 0 {
 		c.Words = []string{""}
 	}
-	l := &line{node: k.Model.Node, current: c.Words[len(c.Words)-1], hub: hubFlags{URL: defaultURL}}
+	l := &line{node: k.Model.Node, current: c.Words[len(c.Words)-1]}
 	if o.LookupEnv != nil {
 		l.env(o)
 	}
 	for _, word := range c.Words[:len(c.Words)-1] {
 		l.read(word)
 	}
+	if o.LookupEnv != nil {
+		l.context(o)
+	}
+	l.hub.URL = cmp.Or(l.hub.URL, defaultURL)
 	for _, found := range l.candidates(ctx) {
 		value, _, _ := strings.Cut(found, "\t")
 		if strings.HasPrefix(value, l.current) && !strings.ContainsAny(value, " \n") {
@@ -77,10 +82,32 @@ type line struct {
 
 // env reads the variables with the hub and the key.
 func (l *line) env(o *OS) {
-	for name, to := range map[string]*string{"PARLEY_URL": &l.hub.URL, "PARLEY_API_KEY": &l.hub.APIKey, "PARLEY_CA": &l.hub.CA} {
+	for name, to := range l.variables() {
 		if v, ok := o.LookupEnv(name); ok && v != "" {
 			*to = v
 		}
+	}
+}
+
+// context completes what neither the environment nor the line has from the saved contexts.
+func (l *line) context(o *OS) {
+	all, err := readContexts(o)
+	if err != nil {
+		return
+	}
+	h, err := all.selected(o, l.hub.URL)
+	if err != nil || h == nil {
+		return
+	}
+	for name, to := range l.variables() {
+		*to = cmp.Or(*to, h.values()[name])
+	}
+}
+
+func (l *line) variables() map[string]*string {
+	return map[string]*string{
+		"PARLEY_URL": &l.hub.URL, "PARLEY_API_KEY": &l.hub.APIKey,
+		"PARLEY_CA": &l.hub.CA, "PARLEY_CLIENT_CERT": &l.hub.ClientCert, "PARLEY_CLIENT_KEY": &l.hub.ClientKey,
 	}
 }
 
@@ -119,6 +146,10 @@ func (l *line) set(flag, value string) {
 		l.hub.APIKey = value
 	case "ca":
 		l.hub.CA = value
+	case "client-cert":
+		l.hub.ClientCert = value
+	case "client-key":
+		l.hub.ClientKey = value
 	}
 }
 

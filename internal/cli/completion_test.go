@@ -52,7 +52,7 @@ func TestComplete(t *testing.T) {
 		"send --url http://127.0.0.1:1 --agent gr": "",
 		"nonsense ": "",
 		"-":         "--help --quiet",
-		"co":        "completion",
+		"co":        "config contexts completion",
 	} {
 		code, out, errs := invoke(t, OS{LookupEnv: env}, append([]string{"complete", "--"}, strings.Split(line, " ")...)...)
 		var got []string

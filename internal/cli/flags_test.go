@@ -12,7 +12,7 @@ import (
 // results always are JSON.
 var unprinted = []string{
 	"serve", "chat", "mcp", "mock", "agent run", "completion", "complete", "init", "backup", "restore", "export", "import",
-	"hubs drain", "health", "man", "dead show", "audit export",
+	"hubs drain", "health", "config check", "login", "contexts use", "contexts remove", "man", "dead show", "audit export",
 }
 
 // TestJSONEverywhere checks that every command with a result prints it as JSON on request.

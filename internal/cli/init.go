@@ -21,6 +21,9 @@ var template embed.FS
 //go:embed purpose
 var purposes embed.FS
 
+// schemaName is the file with the schema of parley.yaml.
+const schemaName = "parley.schema.json"
+
 type initCmd struct {
 	For    string `help:"The purpose of the hub: program, python, remote, model, queue or production. Without it, the files show an agent of each simple kind." enum:"program,python,remote,model,queue,production," default:"" placeholder:"NAME"`
 	Force  bool   `help:"Overwrite files that are there."`
@@ -60,6 +63,11 @@ func (c *initCmd) Run(o *OS) error {
 		}
 		fmt.Fprintln(o.Stdout, filepath.Join(c.shown(), name))
 	}
+	// The first line of parley.yaml names the schema for editors.
+	if err := os.WriteFile(filepath.Join(c.Dir, schemaName), config.Schema(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(o.Stdout, filepath.Join(c.shown(), schemaName))
 	fmt.Fprintf(o.Stdout, "Try: %sparley serve\n", c.enter())
 	return nil
 }
@@ -75,7 +83,7 @@ func (c *initCmd) free(names []string) error {
 		}
 	}
 	if len(taken) > 0 && !c.Force {
-		return fmt.Errorf("%s: there already; --force overwrites", strings.Join(taken, ", "))
+		return fmt.Errorf("%s: already exists; use --force to overwrite", strings.Join(taken, ", "))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"golang.org/x/term"
 )
 
 // OS is the environment of a command.
@@ -28,6 +30,10 @@ type OS struct {
 	Lines func() int
 	// Typed is true if Stdin is a terminal.
 	Typed bool
+	// Secret reads a line from the terminal without showing it. If nil, nobody is asked for secrets.
+	Secret func() (string, error)
+	// ConfigDir returns the folder for the configuration of the user. If nil, there is none.
+	ConfigDir func() (string, error)
 	// Signals starts the delivery of signals that ask the command to stop, until stop is
 	// called. If nil, no signals are delivered.
 	Signals func() (signals <-chan os.Signal, stop func())
@@ -45,6 +51,8 @@ func Process() OS {
 		Colors:    isTerminal(os.Stdout) && colorful(os.LookupEnv),
 		Lines:     func() int { return linesOf(os.Stdout) },
 		Typed:     isTerminal(os.Stdin),
+		Secret:    readSecret,
+		ConfigDir: os.UserConfigDir,
 		Signals:   processSignals,
 	}
 }
@@ -57,6 +65,11 @@ func colorful(lookup func(string) (string, bool)) bool {
 	}
 	kind, _ := lookup("TERM")
 	return kind != "dumb"
+}
+
+func readSecret() (string, error) {
+	line, err := term.ReadPassword(int(os.Stdin.Fd()))
+	return string(line), err
 }
 
 // quieter returns o for a command that prints results alone.

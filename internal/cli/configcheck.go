@@ -1,0 +1,35 @@
+package cli
+
+import "fmt"
+
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Check the configuration file, and say what is wrong or out of date."`
+}
+
+type configCheckCmd struct {
+	storeFlags
+	File string `arg:"" optional:"" help:"The configuration file, in place of --config." type:"path"`
+}
+
+// Run reads the configuration as parley serve does, which starts nothing.
+func (c *configCheckCmd) Run(o *OS) error {
+	if c.File != "" {
+		c.Config = c.File
+	}
+	cfg, err := c.settings()
+	if err != nil {
+		return err
+	}
+	for _, notice := range cfg.Notices() {
+		fmt.Fprintf(o.Stderr, "notice: %s\n", printable(notice))
+	}
+	if o.Quiet {
+		return nil
+	}
+	if cfg.File == "" {
+		_, err = fmt.Fprintln(o.Stdout, "There is no configuration file; parley serve would use the defaults.")
+		return err
+	}
+	_, err = fmt.Fprintf(o.Stdout, "%s is valid\n", printable(cfg.File))
+	return err
+}
