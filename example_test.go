@@ -74,7 +74,7 @@ func ExampleHub_ListenAndServe() {
 	hub.Handle(card, shout{})
 	fmt.Println(hub.ListenAndServe(context.Background(), "0.0.0.0:4100"))
 	// Output:
-	// listen on 0.0.0.0:4100: anonymous callers are allowed on loopback addresses only
+	// listen on 0.0.0.0:4100: anonymous callers are only allowed on loopback addresses
 }
 
 // An agent of the hub answers the questions of the other agents in place of their callers.

@@ -82,7 +82,7 @@ var ErrRedispatched = errors.New("an operator has dispatched the message again")
 // ends an execution that would only wait, so that it needs no memory meanwhile. The message stays
 // claimed. The hub continues it in a new execution, with the saved checkpoint, once it is woken,
 // and after a restart. Agents with the trait Serial must not rest.
-var ErrResting = errors.New("the execution waits elsewhere")
+var ErrResting = errors.New("the execution is waiting elsewhere")
 
 // NewCall returns a copy of call that uses run. It is for the hub and for tests of executors.
 func NewCall(call Call, run Run) *Call {

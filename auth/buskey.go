@@ -35,7 +35,7 @@ func (p *Principal) checkBusRole() error {
 		return nil
 	}
 	if len(p.Roles) > 1 {
-		return fmt.Errorf("a key with the role %s is for workers of that agent alone, and has no other role", p.Roles[i])
+		return fmt.Errorf("a key with the role %s is only for workers of that agent and cannot have another role", p.Roles[i])
 	}
 	if p.Org != "" {
 		return errors.New("a key for workers has no owner: it makes no tasks")

@@ -94,8 +94,8 @@ func TestRoleOfWorkers(t *testing.T) {
 		want string
 	}{
 		"fine":       {auth.Principal{Roles: []string{"bus:Paper_Finder-2.x"}}, ""},
-		"with admin": {auth.Principal{Roles: []string{"admin", "bus:a"}}, "has no other role"},
-		"two":        {auth.Principal{Roles: []string{"bus:a", "bus:b"}}, "has no other role"},
+		"with admin": {auth.Principal{Roles: []string{"admin", "bus:a"}}, "cannot have another role"},
+		"two":        {auth.Principal{Roles: []string{"bus:a", "bus:b"}}, "cannot have another role"},
 		"owner":      {auth.Principal{Org: "acme", Roles: []string{"bus:a"}}, "has no owner"},
 		"nobody":     {auth.Principal{Roles: []string{"bus:"}}, "must name an agent"},
 		"all":        {auth.Principal{Roles: []string{"bus:*"}}, "must name an agent"},

@@ -142,7 +142,7 @@ func checkText(text string, shortest int) error {
 	case len(text) > maxCredential:
 		return fmt.Errorf("the key is longer than %d bytes", maxCredential)
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("the key has a character that is not a visible one of ASCII")
+		return errors.New("the key has a character that is not visible ASCII")
 	}
 	return nil
 }
@@ -158,17 +158,17 @@ func (p *Principal) Check() error {
 	case p.ID == "":
 		return errors.New("the id of the caller is missing")
 	case p.ID == Local:
-		return fmt.Errorf("the id %q is that of callers without credentials; owner: %s gives a key their tasks", Local, Local)
+		return fmt.Errorf("the id %q is reserved for callers without credentials; to give a key their tasks, set owner: %s", Local, Local)
 	}
 	if len(p.Orgs) > 0 && !slices.Contains(p.Orgs, p.Org) {
-		return fmt.Errorf("the owner %q is none of the owners of the caller", p.Org)
+		return fmt.Errorf("the caller does not have the owner %q", p.Org)
 	}
 	if slices.Contains(p.Orgs, "") {
 		return errors.New("an owner is empty")
 	}
 	for _, name := range slices.Concat([]string{p.ID, p.DisplayName, p.Org}, p.Orgs, p.Roles) {
 		if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-			return fmt.Errorf("a name has over %d bytes or a control character", maxName)
+			return fmt.Errorf("a name has more than %d bytes or a control character", maxName)
 		}
 	}
 	for _, role := range p.Roles {

@@ -21,7 +21,7 @@ var (
 	// ErrNoKey is returned if no key has the id.
 	ErrNoKey = errors.New("no such key")
 	// ErrConfigured is returned for a key from the configuration. It can be changed only there.
-	ErrConfigured = errors.New("the key stands in the configuration")
+	ErrConfigured = errors.New("the key is in the configuration file")
 )
 
 // errRequired is the error for callers whose credentials are missing or wrong. Its text does
@@ -310,7 +310,7 @@ func (r *Keyring) Add(ctx context.Context, k *Key) error {
 		}
 	}
 	if r.Store == nil {
-		return errors.New("add key: there is no store for keys")
+		return errors.New("add key: this hub has no key store")
 	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
@@ -320,7 +320,7 @@ func (r *Keyring) Add(ctx context.Context, k *Key) error {
 	}
 	for _, have := range ks.all {
 		if have.ID == k.ID || have.Hash == k.Hash {
-			return fmt.Errorf("add key %s: there is such a key already", k.ID)
+			return fmt.Errorf("add key %s: it already exists", k.ID)
 		}
 	}
 	return r.put(ctx, ks, k)

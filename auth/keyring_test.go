@@ -233,7 +233,7 @@ func TestConfiguredKeys(t *testing.T) {
 		t.Errorf("revoke = %v, want %v", err, auth.ErrConfigured)
 	}
 	another, _ := auth.NewKey(auth.Principal{ID: "x"}, time.Now())
-	if err := r.Add(t.Context(), another); err == nil || !strings.Contains(err.Error(), "no store") {
+	if err := r.Add(t.Context(), another); err == nil || !strings.Contains(err.Error(), "no key store") {
 		t.Errorf("add without a store = %v", err)
 	}
 	// A configured key is valid even if the store has it as revoked.

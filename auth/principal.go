@@ -124,7 +124,7 @@ func Known(p *Principal) error {
 	return nil
 }
 
-var errUnknown = errors.New("authenticator returned no principal")
+var errUnknown = errors.New("the authenticator returned no principal")
 
 // Authenticator returns the principal of a call. The error wraps ErrUnauthenticated if the
 // credentials are missing or wrong; any other error is an internal error. So is a nil error

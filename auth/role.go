@@ -20,7 +20,7 @@ type UnknownRoleError struct {
 
 // Error implements error.
 func (e *UnknownRoleError) Error() string {
-	return fmt.Sprintf("there is no role %q; the roles are %s; auth.roles in parley.yaml, or a rule of the policy, adds one",
+	return fmt.Sprintf("unknown role %q; the roles are %s; add one with auth.roles in parley.yaml or a rule of the policy",
 		e.Role, strings.Join(e.Known, ", "))
 }
 

@@ -31,7 +31,7 @@ var _ http.Handler = (*Binding)(nil)
 func New(cfg Config) *Binding {
 	e, ok := cfg.Engine.(*engine.Engine)
 	if !ok || e == nil {
-		panic("grpcbind: Config.Engine is required, and must be that of a hub")
+		panic("grpcbind: Config.Engine is required and must be the engine of a hub")
 	}
 	b := &Binding{cfg: cfg.withDefaults()}
 	b.arrivals = newArrivals(e.Memory(), int64(b.cfg.Limits.Message))

@@ -88,7 +88,7 @@ func (d *Dispatcher) load(ctx context.Context) {
 			return
 		case err != nil:
 			if !warned {
-				d.logger.Error("webhooks cannot be loaded; trying again", "error", err)
+				d.logger.Error("webhooks cannot be loaded; retrying", "error", err)
 				warned = true
 			}
 			if backoff.Sleep(ctx, storeWait) != nil {

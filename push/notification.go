@@ -89,7 +89,7 @@ type payload struct {
 func decode(body []byte) (*Notification, error) {
 	var p payload
 	if err := json.Unmarshal(body, &p); err != nil {
-		return nil, fmt.Errorf("the body is no notification: %w", err)
+		return nil, fmt.Errorf("the body is not a notification: %w", err)
 	}
 	n := &Notification{Body: body}
 	var s *subject
@@ -123,7 +123,7 @@ func (n *Notification) old(kind string) error {
 	}
 	var s subject
 	if err := json.Unmarshal(n.Body, &s); err != nil {
-		return fmt.Errorf("the body is no notification: %w", err)
+		return fmt.Errorf("the body is not a notification: %w", err)
 	}
 	if state := s.Status.State; state != "" {
 		s.Status.State = "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(state, "-", "_"))

@@ -67,21 +67,21 @@ func (d *Dispatcher) check(c *task.HookRequest) error {
 	}
 	switch {
 	case len(c.ID) > maxID:
-		return wrong("id", "has %d bytes; at most %d are taken", len(c.ID), maxID)
+		return wrong("id", "has %d bytes; the maximum is %d", len(c.ID), maxID)
 	case !printable(c.ID):
 		return wrong("id", "contains a control character")
 	case len(c.Token) > maxToken:
-		return wrong("token", "has %d bytes; at most %d are taken", len(c.Token), maxToken)
+		return wrong("token", "has %d bytes; the maximum is %d", len(c.Token), maxToken)
 	case !headerSafe(c.Token):
 		return wrong("token", "contains a character that a header cannot hold")
 	case len(c.Scheme) > maxScheme:
-		return wrong("authentication.scheme", "has %d bytes; at most %d are taken", len(c.Scheme), maxScheme)
+		return wrong("authentication.scheme", "has %d bytes; the maximum is %d", len(c.Scheme), maxScheme)
 	case c.Scheme != "" && !isToken(c.Scheme):
 		return wrong("authentication.scheme", "is not the name of a scheme, such as Bearer")
 	case c.Scheme == "" && c.Credentials != "":
 		return wrong("authentication.scheme", "is required with credentials")
 	case len(c.Credentials) > maxCredentials:
-		return wrong("authentication.credentials", "has %d bytes; at most %d are taken", len(c.Credentials), maxCredentials)
+		return wrong("authentication.credentials", "has %d bytes; the maximum is %d", len(c.Credentials), maxCredentials)
 	case !headerSafe(c.Credentials):
 		return wrong("authentication.credentials", "contains a character that a header cannot hold")
 	}

@@ -40,7 +40,7 @@ func (d *Dispatcher) keepSaving(ctx context.Context) {
 		wait := saveEvery
 		if err != nil {
 			if !warned && ctx.Err() == nil {
-				d.logger.Error("positions of webhooks cannot be saved; trying again", "error", err)
+				d.logger.Error("webhook positions cannot be saved; retrying", "error", err)
 			}
 			wait = storeWait
 		}

@@ -253,7 +253,7 @@ func (d *Dispatcher) updateBreaker(h *hook, v *tryResult) {
 		d.readyLocked(l)
 	case v.unhealthy && l.failed(time.Since(d.start)):
 		d.alarmLocked(l)
-		d.logger.Warn("endpoint of webhooks fails; no notification is sent to it for a while",
+		d.logger.Warn("webhook endpoint fails; pausing its notifications",
 			"endpoint", l.endpoint, "reason", v.reason, "wait", l.rest, "waiting", l.waiting)
 	}
 }

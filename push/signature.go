@@ -44,7 +44,7 @@ var ErrUnverified = errors.New("notification is not verified")
 func ParseSecret(s string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(s), secretPrefix)
 	if !ok {
-		return nil, fmt.Errorf("a signing secret begins with %q", secretPrefix)
+		return nil, fmt.Errorf("a signing secret must begin with %q", secretPrefix)
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {

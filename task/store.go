@@ -138,10 +138,10 @@ type Query struct {
 // Check returns an error if q has filters that cannot be combined.
 func (q *Query) Check() error {
 	if q.IDPrefix != "" && (q.ContextID != "" || q.Since != 0) {
-		return errors.New("a list of ids has no context and no time")
+		return errors.New("a list of ids cannot be filtered by context or time")
 	}
 	if q.AllOwners && (q.Owner != "" || q.ContextID != "") {
-		return errors.New("a list of all owners has no owner and no context")
+		return errors.New("a list of all owners cannot be filtered by owner or context")
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ var (
 )
 
 // errLost is returned by Flush if the hub may never store the events.
-var errLost = errors.New("run does not count any more")
+var errLost = errors.New("the run was superseded")
 
 // Flush implements agent.Run: it waits until the hub has confirmed all events.
 func (j agentRun) Flush(ctx context.Context) error {

@@ -36,7 +36,7 @@ func (j *job) fetch() error {
 		if j.work.Large.Matches(whole) {
 			return j.setContent(whole)
 		}
-		j.run.Logger.Warn("fetched content is not that of the work", "agent", j.run.Name, "task", j.key.task)
+		j.run.Logger.Warn("the fetched content does not match the work", "agent", j.run.Name, "task", j.key.task)
 	}
 	return errNotFetched
 }

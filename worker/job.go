@@ -59,7 +59,7 @@ type job struct {
 // newJob checks a delivery and returns its job.
 func (r *run) newJob(d *bus.Delivery) (*job, error) {
 	if d.Type != protocol.TypeWork {
-		return nil, fmt.Errorf("type %q is not known at the queue of an agent", d.Type)
+		return nil, fmt.Errorf("unknown type %q at the queue of an agent", d.Type)
 	}
 	if r.Keys != nil && d.At.Kind == bus.QueueKind { // listen has verified those of its topic
 		if err := r.Keys.Verify(d.Envelope); err != nil {
@@ -71,7 +71,7 @@ func (r *run) newJob(d *bus.Delivery) (*job, error) {
 		return nil, fmt.Errorf("task %q from %q: work has a task and comes from a hub", d.Task, d.Source)
 	}
 	if to := d.Destination; to != "" && to != "agent/"+string(r.Name) && d.At.Kind == bus.QueueKind {
-		return nil, fmt.Errorf("it is for %q, and arrived at agent %q", to, r.Name)
+		return nil, fmt.Errorf("it is for %q but arrived at agent %q", to, r.Name)
 	}
 	j := &job{
 		run: r, key: jobKey{hub, d.Owner, d.Task}, env: d.Envelope, deliveries: []*bus.Delivery{d}, nonce: uuid.NewString(),
@@ -178,7 +178,7 @@ func (j *job) handleAnswer(e *bus.Envelope) (done, granted bool) {
 		if json.Unmarshal(e.Body, &deny) != nil || deny.Nonce != j.nonce || deny.Later {
 			return false, false
 		}
-		j.run.Logger.Info("work is not to be done", "agent", j.run.Name, "task", j.key.task, "reason", deny.Reason)
+		j.run.Logger.Info("work is no longer needed", "agent", j.run.Name, "task", j.key.task, "reason", deny.Reason)
 		j.ack()
 		return true, false
 	}
@@ -252,7 +252,7 @@ func (j *job) confirm(seq int64, c *protocol.Confirm) {
 func (j *job) handleDeny(e *bus.Envelope) {
 	var deny protocol.Deny
 	_ = json.Unmarshal(e.Body, &deny) // the reason is for people
-	j.run.Logger.Info("run is stopped", "agent", j.run.Name, "task", j.key.task, "epoch", e.Epoch, "reason", deny.Reason)
+	j.run.Logger.Info("run stopped", "agent", j.run.Name, "task", j.key.task, "epoch", e.Epoch, "reason", deny.Reason)
 	j.end(fmt.Errorf("%w: %s", errStopped, deny.Reason))
 }
 

@@ -40,7 +40,7 @@ func (j *job) report() {
 		case err == nil:
 			pause = 0
 		case errors.Is(err, bus.ErrTooLarge), errors.Is(err, bus.ErrInvalid):
-			j.run.Logger.Error("the bus refused an event of the agent", "agent", j.run.Name, "task", j.key.task, "error", err)
+			j.run.Logger.Error("the bus rejected an event of the agent", "agent", j.run.Name, "task", j.key.task, "error", err)
 			j.buffer.replace(first, &protocol.Report{Error: "the agent has sent an event that the bus does not accept: " + publicReason(err), Public: true})
 			j.stopExec(errJobOver)
 		default:

@@ -141,7 +141,7 @@ func (r *run) awaitBus(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-moment.C:
-			r.Logger.Warn("waiting for the broker; until it is there, no task is performed", "agent", r.Name)
+			r.Logger.Warn("waiting for the broker; no tasks run until it is available", "agent", r.Name)
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (r *run) track() bool {
 func (r *run) admit(d *bus.Delivery) *job {
 	j, err := r.newJob(d)
 	if err != nil {
-		r.Logger.Warn("work refused", "agent", r.Name, "task", d.Task, "from", d.Source, "error", err)
+		r.Logger.Warn("work rejected", "agent", r.Name, "task", d.Task, "from", d.Source, "error", err)
 		r.logSettlement(d.DeadLetter(r.base, err.Error()))
 		return nil
 	}
@@ -254,7 +254,7 @@ func (r *run) drain() error {
 		r.pending.Wait()
 	}()
 	if n := len(r.allJobs()); n > 0 && r.DrainTimeout > 0 {
-		r.Logger.Info("worker ends when its tasks have ended and hubs know it", "agent", r.Name, "tasks", n, "within", r.DrainTimeout)
+		r.Logger.Info("stopping after the current tasks", "agent", r.Name, "tasks", n, "within", r.DrainTimeout)
 	}
 	if r.DrainTimeout > 0 && closedWithin(ended, r.DrainTimeout) {
 		return nil
@@ -321,7 +321,7 @@ func (r *run) listen(ctx context.Context) error {
 		}
 		all, err := protocol.Split(d.Envelope)
 		if err != nil {
-			r.Logger.Warn("batch is ignored, or a part of it", "agent", r.Name, "error", err)
+			r.Logger.Warn("batch ignored, or a part of it", "agent", r.Name, "error", err)
 		}
 		for _, e := range all {
 			r.handle(ctx, e)

@@ -130,7 +130,7 @@ func (r *router) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Se
 			}
 		}
 		if !done && ctx.Err() == nil {
-			text := fmt.Sprintf("the handler of skill %q published neither a result nor an error", s.ID)
+			text := fmt.Sprintf("the handler of skill %q returned no result and no error", s.ID)
 			yield(agent.Status(x, a2a.TaskStateFailed, a2a.NewTextPart(text)), nil)
 		}
 	}

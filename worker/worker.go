@@ -85,7 +85,7 @@ func (w *Worker) newRun() (*run, error) {
 	case w.Bus == nil:
 		return bad("Bus is missing")
 	case w.Executor == nil && len(w.Skills) == 0:
-		return bad("neither Executor nor Skills")
+		return bad("Executor or Skills is required")
 	case w.Executor != nil && len(w.Skills) > 0:
 		return bad("both Executor and Skills: the executor would receive the requests of all skills")
 	}

@@ -72,7 +72,7 @@ func TestCircleIsRefused(t *testing.T) {
 func TestHopsAreLeft(t *testing.T) {
 	t.Parallel()
 	hubs := startRing(t, counting(nil), "one", "two", "three", "four")
-	for hops, want := range map[string]string{"2": "too many have passed this on: one@", "3": "COMPLETED"} {
+	for hops, want := range map[string]string{"2": "the delegation chain is too long: one@", "3": "COMPLETED"} {
 		r := newSend("hops " + hops)
 		r.Metadata = []byte(`{"parley.hops":` + hops + `}`)
 		a, err := hubs[0].Send(t.Context(), alice, r)

@@ -19,7 +19,7 @@ import (
 )
 
 // errAsked ends a poll of a task whose caller has sent a further message.
-var errAsked = errors.New("a message of the caller waits")
+var errAsked = errors.New("a message from the caller is waiting")
 
 // follow passes on the progress of the peer's task, over as many connections as necessary. A
 // task that waits for something else than a message is followed until the caller sends one.

@@ -70,7 +70,7 @@ func TestHiddenChains(t *testing.T) {
 		want   *regexp.Regexp
 		most   int
 	}{
-		"the chain": {[]string{"chain"}, time.Minute, regexp.MustCompile("too many have passed this on: "), 8},
+		"the chain": {[]string{"chain"}, time.Minute, regexp.MustCompile("the delegation chain is too long: "), 8},
 		// The deadline may pass at any step on a slow machine.
 		"everything": {
 			[]string{"chain", "hops", "budget", "deadline"},
@@ -113,8 +113,8 @@ func TestForgedDelegationContexts(t *testing.T) {
 	hubs := startRing(t, counting(nil), "one", "two")
 	for meta, want := range map[string]string{
 		`{"parley.hops":1000000,"parley.budget":1000000}`: "COMPLETED",
-		`{"parley.hops":0}`: "too many have passed this on",
-		`{"parley.chain":["a@1","a@2","a@3","a@4","a@5","a@6","a@7","a@8","a@9"],"parley.hops":1000000}`: "too many have passed this on: a@1 → ",
+		`{"parley.hops":0}`: "the delegation chain is too long",
+		`{"parley.chain":["a@1","a@2","a@3","a@4","a@5","a@6","a@7","a@8","a@9"],"parley.hops":1000000}`: "the delegation chain is too long: a@1 → ",
 	} {
 		r := newSend("x " + meta)
 		r.Metadata = []byte(meta)

@@ -91,7 +91,7 @@ func (a *Asserter) Of(p *auth.Principal, audience string, claims []string) (stri
 	case audience == "":
 		return "", errors.New("assertion: it needs an audience")
 	case !goodSubject(p.ID):
-		return "", errors.New("assertion: the id of the caller is too long, or not plain text")
+		return "", errors.New("assertion: the caller's id is too long or not plain text")
 	}
 	key, err := a.Key()
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *body) add(p *auth.Principal, name string) error {
 	case "scope":
 		b.Scope = p.Claims["scope"]
 	default:
-		return fmt.Errorf("%q is none of the claims org, roles, name, email, client_id, azp and scope", name)
+		return fmt.Errorf("unknown claim %q: must be one of org, roles, name, email, client_id, azp and scope", name)
 	}
 	return nil
 }

@@ -33,11 +33,11 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 	case now.After(c.Expiry.Time().Add(skew)):
 		return errors.New("it has expired")
 	case c.NotBefore != nil && now.Add(skew).Before(c.NotBefore.Time()):
-		return errors.New("it is not good yet (nbf)")
+		return errors.New("it is not yet valid (nbf)")
 	case c.IssuedAt != nil && now.Add(skew).Before(c.IssuedAt.Time()):
 		return errors.New("it was issued in the future (iat)")
 	case !goodSubject(c.Subject):
-		return errors.New("its subject (sub) is missing, too long or not plain text")
+		return errors.New("its subject (sub) is missing, too long, or not plain text")
 	}
 	have := c.scopes()
 	for _, s := range i.RequiredScopes {

@@ -74,9 +74,9 @@ func (i *Issuer) Check() error {
 	case len(i.Audiences) == 0 || slices.Contains(i.Audiences, ""):
 		return errors.New("audiences: at least one is required, to reject tokens for others")
 	case i.OrgClaim != "" && len(i.Orgs) == 0:
-		return errors.New("orgs: is required with an org_claim, and says which of its values count")
+		return errors.New("orgs: is required with org_claim: the accepted values of the claim")
 	case i.RolesClaim != "" && len(i.Roles) == 0:
-		return errors.New("roles: is required with a roles_claim, and says which of its values count")
+		return errors.New("roles: is required with roles_claim: the accepted values of the claim")
 	case i.Org != "" && i.OrgClaim != "":
 		return errors.New("org: cannot be given together with org_claim")
 	}

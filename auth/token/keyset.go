@@ -173,9 +173,9 @@ func (s *keySet) note(keys []jose.JSONWebKey, err error) {
 	s.mu.Unlock()
 	switch {
 	case err != nil && before == nil:
-		s.logger.Warn("keys of an issuer of tokens cannot be read", "issuer", s.issuer.Name, "error", err)
+		s.logger.Warn("keys of a token issuer cannot be read", "issuer", s.issuer.Name, "error", err)
 	case err == nil && before != nil:
-		s.logger.Info("keys of an issuer of tokens are read again", "issuer", s.issuer.Name)
+		s.logger.Info("keys of a token issuer can be read again", "issuer", s.issuer.Name)
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *keySet) discover(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s: %w", address, err)
 	}
 	if doc.Issuer != s.issuer.URL {
-		return "", fmt.Errorf("%s: is of the issuer %q", address, doc.Issuer)
+		return "", fmt.Errorf("%s: the issuer is %q", address, doc.Issuer)
 	}
 	if err := checkAddress(doc.KeysURL); err != nil {
 		return "", fmt.Errorf("%s: jwks_uri: %w", address, err)
@@ -259,7 +259,7 @@ func parseKeySet(text []byte) ([]jose.JSONWebKey, error) {
 	case len(keys) == 0 && shorts > 0:
 		return nil, fmt.Errorf("key set has only RSA keys below %d bits", minRSA)
 	case len(keys) == 0:
-		return nil, errors.New("key set has no public key for signatures")
+		return nil, errors.New("the key set has no public key for signatures")
 	}
 	return keys, nil
 }

@@ -68,7 +68,7 @@ func (v *Verifier) verify(ctx context.Context, text string) (*Issuer, *claims, e
 	}
 	t, err := jwt.ParseSigned(text, allAlgorithms)
 	if err != nil || len(t.Headers) != 1 {
-		return nil, nil, fmt.Errorf("%w: it is not a token that is signed with an algorithm that counts", ErrToken)
+		return nil, nil, fmt.Errorf("%w: it is not signed with an accepted algorithm", ErrToken)
 	}
 	i, err := v.issuerOf(t)
 	if err != nil {
@@ -105,7 +105,7 @@ func (v *Verifier) issuerOf(t *jwt.JSONWebToken) (*Issuer, error) {
 			return i, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: it is of another issuer", ErrToken)
+	return nil, fmt.Errorf("%w: it has another issuer", ErrToken)
 }
 
 func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (*claims, error) {
@@ -130,7 +130,7 @@ func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: its signature is not of a key of the issuer", ErrToken)
+	return nil, fmt.Errorf("%w: it is not signed by a key of the issuer", ErrToken)
 }
 
 func (v *Verifier) keysOf(i *Issuer) *keySet {

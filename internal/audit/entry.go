@@ -195,7 +195,7 @@ func ParseMark(text string) (Mark, error) {
 	var m Mark
 	var err error
 	if m.Seq, err = strconv.ParseUint(number, 10, 64); err != nil || m.Seq == 0 {
-		return Mark{}, fmt.Errorf("%q is not the number of an entry", clip(number))
+		return Mark{}, fmt.Errorf("%q is not an entry number", clip(number))
 	}
 	if err := m.Hash.UnmarshalText([]byte(digits)); err != nil {
 		return Mark{}, fmt.Errorf("the hash %w", err)
@@ -334,7 +334,7 @@ func Parse(line []byte) (*Entry, error) {
 		return nil, fmt.Errorf("the line %w", ErrNoEntry)
 	}
 	if Hash(sha256.Sum256(body)) != named {
-		return nil, fmt.Errorf("the line %w: its bytes are not those of its hash", ErrNoEntry)
+		return nil, fmt.Errorf("the line %w: its bytes do not match its hash", ErrNoEntry)
 	}
 	e := new(Entry)
 	if err := json.Unmarshal(line, e); err != nil {

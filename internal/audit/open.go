@@ -18,7 +18,7 @@ import (
 // crash. The caller must close the log. Only one process may have it open.
 func Open(o Options) (*Log, error) {
 	if o.Level == Off || len(o.Key) != ed25519.PrivateKeySize {
-		return nil, errors.New("open audit log: it is off, or there is no key")
+		return nil, errors.New("open audit log: it is off or has no key")
 	}
 	if o.SegmentSize <= 0 {
 		o.SegmentSize = defaultSegment

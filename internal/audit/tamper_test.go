@@ -291,7 +291,7 @@ func TestProblemsAreReadable(t *testing.T) {
 	if len(rep.Problems) != 1 {
 		t.Fatalf("found %s", list(rep.Problems))
 	}
-	want := fmt.Sprintf("%s:3: entry 3: the entry was changed: its bytes are not those of its hash", path)
+	want := fmt.Sprintf("%s:3: entry 3: the entry was changed: its bytes do not match its hash", path)
 	if got := rep.Problems[0].String(); got != want {
 		t.Errorf("the problem is %q, want %q", got, want)
 	}

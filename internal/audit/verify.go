@@ -309,7 +309,7 @@ func (v *verifier) untrue(here *link, r *raw) {
 		v.rep.First = here.seq
 	}
 	if r.formed {
-		text = "the entry was changed: its bytes are not those of its hash"
+		text = "the entry was changed: its bytes do not match its hash"
 	}
 	v.problem(&Problem{File: here.file, Line: here.line, Seq: here.seq, Kind: Changed, Text: text})
 	here.unknown = true
@@ -360,7 +360,7 @@ func (v *verifier) misplaced(here *link, r *raw) {
 	for i := range v.recent {
 		if v.recent[i].hash == here.hash && !v.recent[i].unknown {
 			v.problem(&Problem{File: here.file, Line: here.line, Seq: here.seq, Kind: Repeated, Text: fmt.Sprintf(
-				"the entry stands here again: it is on line %d of %s", v.recent[i].line, filepath.Base(v.recent[i].file))})
+				"the entry is a duplicate of line %d of %s", v.recent[i].line, filepath.Base(v.recent[i].file))})
 			return
 		}
 	}
@@ -397,13 +397,13 @@ func (v *verifier) fills(here *link) bool {
 			continue
 		}
 		*p = Problem{File: here.file, Line: here.line, Seq: here.seq, Kind: Moved, Text: fmt.Sprintf(
-			"the entry was moved: it stands behind entry %d", v.last.seq)}
+			"the entry was moved: it follows entry %d", v.last.seq)}
 		return true
 	}
 	if v.base.seq > 1 && here.seq == v.base.seq-1 { // an entry from before the first line
 		v.base = position{here.seq, here.prev}
 		v.problem(&Problem{File: here.file, Line: here.line, Seq: here.seq, Kind: Moved, Text: fmt.Sprintf(
-			"the entry was moved: it stands behind entry %d", v.last.seq)})
+			"the entry was moved: it follows entry %d", v.last.seq)})
 		return true
 	}
 	return false
@@ -449,7 +449,7 @@ func (v *verifier) ofItself(here *link, e *Entry) {
 		}
 		if id := cmp.Or(v.rep.Log, e.Subject.ID); !verify(v.key, checkpointText(id, position{e.Seq, e.Prev}), e.Detail["signature"]) {
 			v.problem(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Kind: Unsigned, Text: fmt.Sprintf(
-				"the signature is not that of the key %s: entries from %d on may be others than those that the hub has written", keyText(v.key), v.rep.Signed+1)})
+				"the signature is not by the key %s: entries from %d on may not be the ones that the hub wrote", keyText(v.key), v.rep.Signed+1)})
 			return
 		}
 		v.rep.Signed = e.Seq
@@ -537,7 +537,7 @@ func (v *verifier) checkHead() {
 	}
 	switch h := v.head; {
 	case h.Log != v.rep.Log && v.rep.Log != "" || !verify(v.key, h.text(), h.Signature):
-		v.problem(&Problem{File: path, Kind: Unsigned, Text: "the file was changed: its signature is not that of the key " + keyText(v.key)})
+		v.problem(&Problem{File: path, Kind: Unsigned, Text: "the file was changed: its signature is not by the key " + keyText(v.key)})
 	case h.Seq > at.seq:
 		v.problem(&Problem{
 			File: at.file, Line: at.line + 1, Seq: at.seq + 1, Kind: Missing,

@@ -25,7 +25,7 @@ var (
 	// ErrNotEmpty is returned for a folder that has data.
 	ErrNotEmpty = errors.New("the folder has data")
 	// ErrFormat is returned for a file that is not a backup, or one of a newer version.
-	ErrFormat = errors.New("the file is no backup that this version reads")
+	ErrFormat = errors.New("the file is not a backup that this version can read")
 	// ErrDamaged is returned for a backup that was cut off or changed.
 	ErrDamaged = errors.New("the backup is damaged")
 )
@@ -110,7 +110,7 @@ func vacant(dir string) error {
 	}
 	for _, n := range names {
 		if n.Name() != lockName {
-			return fmt.Errorf("%w (%s): choose a new folder, or move the old one away", ErrNotEmpty, n.Name())
+			return fmt.Errorf("%w (%s): choose a new folder, or move the old one", ErrNotEmpty, n.Name())
 		}
 	}
 	return nil
@@ -233,7 +233,7 @@ func (r *reader) file(name string, from io.Reader) error {
 	// Local names have no "..", and no backup has a name of the folder's own.
 	first, _, _ := strings.Cut(name, "/")
 	if !filepath.IsLocal(name) || path.Clean(name) != name || first == markerName || first == lockName {
-		return fmt.Errorf("%w at byte %d: %q is no name of a file: use another backup", ErrDamaged, r.in.n, name)
+		return fmt.Errorf("%w at byte %d: invalid file name %q: use another backup", ErrDamaged, r.in.n, name)
 	}
 	to := filepath.Join(r.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

@@ -25,7 +25,7 @@ type TooLargeError struct{ Size, Max int64 }
 
 // Error implements error. It names both sizes.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("has %d bytes, and at most %d are stored", e.Size, e.Max)
+	return fmt.Sprintf("has %d bytes; the maximum is %d", e.Size, e.Max)
 }
 
 // Mentions reports whether a text may contain the address of a part.

@@ -71,14 +71,14 @@ const MaxName = 200
 // Check returns an error that wraps ErrInvalid if a is not a valid address.
 func (a Address) Check() error {
 	if a.Kind != QueueKind && a.Kind != TopicKind {
-		return fmt.Errorf("address %q: kind is neither queue nor topic: %w", a.Name, ErrInvalid)
+		return fmt.Errorf("address %q: the kind must be queue or topic: %w", a.Name, ErrInvalid)
 	}
 	if len(a.Name) > MaxName {
 		return fmt.Errorf("address %.20q…: name has %d bytes, more than %d: %w", a.Name, len(a.Name), MaxName, ErrInvalid)
 	}
 	for word := range strings.SplitSeq(a.Name, ".") {
 		if !isWord(word) {
-			return fmt.Errorf("address %q: a word of a name has letters, digits, - and _ only: %w", a.Name, ErrInvalid)
+			return fmt.Errorf("address %q: a part of a name may only have letters, digits, - and _: %w", a.Name, ErrInvalid)
 		}
 	}
 	return nil
@@ -251,11 +251,11 @@ var (
 	ErrTooLarge = errors.New("envelope is too large")
 	// ErrFull is returned if the broker accepts nothing more, because its disk or a limit is
 	// full. It comes with ErrUnknown if the envelope may still wait to be accepted.
-	ErrFull = errors.New("broker takes nothing more")
+	ErrFull = errors.New("the broker accepts no more messages")
 	// ErrUnavailable is returned if the broker cannot be reached. The envelope was not
 	// published.
 	ErrUnavailable = errors.New("broker is not reachable")
 	// ErrUnknown is returned if the bus cannot know whether the broker has accepted the
 	// envelope.
-	ErrUnknown = errors.New("unknown whether the broker has taken it")
+	ErrUnknown = errors.New("it is unknown whether the broker accepted it")
 )

@@ -208,7 +208,7 @@ func (m *Memory) Purge(ctx context.Context, queue Address) (int64, error) {
 
 func (m *Memory) checkQueue(ctx context.Context, at Address) error {
 	if at.Kind == TopicKind {
-		return fmt.Errorf("%s is no queue: %w", at, ErrInvalid)
+		return fmt.Errorf("%s is not a queue: %w", at, ErrInvalid)
 	}
 	return m.check(ctx, at)
 }

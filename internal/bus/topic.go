@@ -48,7 +48,7 @@ func (b *broker) broadcastLocked(to Address, data []byte) {
 			continue
 		}
 		if l.lost > 0 {
-			b.log.Warn("bus: a slow reader receives again", "at", to, "lost", l.lost)
+			b.log.Warn("bus: a slow reader caught up", "at", to, "lost", l.lost)
 			l.lost = 0
 		}
 		l.waiting = append(l.waiting, data)

@@ -102,7 +102,7 @@ func acrossError(ctx context.Context, p *probe) error {
 	params := map[string]any{"id": unknownID()}
 	want := first.call(ctx, wire.CancelTask, params)
 	if want.Fault == nil {
-		return notOffered("canceling a task that does not exist is no error")
+		return notOffered("canceling a task that does not exist is not an error")
 	}
 	for _, other := range rest {
 		got := other.call(ctx, wire.CancelTask, params)

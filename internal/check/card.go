@@ -86,7 +86,7 @@ func cardSecurity(_ context.Context, p *probe) error {
 		}
 		for name := range schemes {
 			if !has(at(p.run.card, "securitySchemes"), name) {
-				return failf(x, "a security requirement names %q, which is no scheme of the card", name)
+				return failf(x, "a security requirement names %q, which is not a scheme of the card", name)
 			}
 		}
 	}

@@ -116,7 +116,7 @@ func read(name string) []requirement {
 			r.Level = Level(strings.ToUpper(w.Level))
 		}
 		if (r.check == nil) == (len(w.Steps) == 0) {
-			panic(fmt.Sprintf("requirements/%s.yaml: %s has neither steps nor a function, or both", name, w.ID))
+			panic(fmt.Sprintf("requirements/%s.yaml: %s needs either steps or a function", name, w.ID))
 		}
 		if r.check == nil {
 			r.check = w.check

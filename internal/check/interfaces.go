@@ -51,9 +51,9 @@ func (o *offers) add(binding, version, at, tenant string) {
 	case b == "" && customBinding(binding):
 		leave("a custom binding, which this check does not speak")
 	case b == "":
-		leave(fmt.Sprintf("%q is no binding of the protocol", binding))
+		leave(fmt.Sprintf("%q is not a binding of the protocol", binding))
 	case v == "":
-		leave(fmt.Sprintf("version %q is neither %s nor %s", version, version1, version0))
+		leave(fmt.Sprintf("version %q must be %s or %s", version, version1, version0))
 	case at == "":
 		leave("there is no URL")
 	case len(o.only) > 0 && !slices.Contains(o.only, b):

@@ -45,9 +45,9 @@ func TestOffers(t *testing.T) {
 		all:   []wire.Interface{{Binding: wire.JSONRPC, Version: "1.0", URL: "http://a/"}, {Binding: wire.JSONRPC, Version: "0.3", URL: "http://a/"}},
 		again: []wire.Interface{{Binding: wire.JSONRPC, Version: "1.0", URL: "http://b/"}},
 		unknown: []string{
-			`REST 1.0.0 http://c/: "REST" is no binding of the protocol`,
+			`REST 1.0.0 http://c/: "REST" is not a binding of the protocol`,
 			"https://example.com/websocket 1.0 wss://d/: a custom binding, which this check does not speak",
-			`HTTP+JSON 2.0 http://e/: version "2.0" is neither 1.0 nor 0.3`,
+			`HTTP+JSON 2.0 http://e/: version "2.0" must be 1.0 or 0.3`,
 			"GRPC 1.0: there is no URL",
 		},
 	}

@@ -39,7 +39,7 @@ var eventArms = []string{"task", "message", "statusUpdate", "artifactUpdate"}
 
 func streamFirst(_ *probe, x *wire.Exchange) error {
 	if first := x.Events[0].Value; text(first, "task", "id") == "" && at(first, "message") == nil {
-		return failf(x, "the first event is neither a task nor a message: %q", arms(first, eventArms...))
+		return failf(x, "the first event must be a task or a message: %q", arms(first, eventArms...))
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func streamEnds(_ *probe, x *wire.Exchange) error {
 	case last == "" && x.Ended, interrupted(last):
 		return nil
 	case !x.Ended:
-		return failf(x, "the stream did not end in order, after %s: %v", last, x.Err)
+		return failf(x, "the stream ended early, after %s: %v", last, x.Err)
 	case !terminal(last):
 		return failf(x, "the stream ended while the task was %s", last)
 	}
@@ -163,7 +163,7 @@ func streamChunks(ctx context.Context, p *probe) error {
 		appended := at(update, "append") == true
 		switch {
 		case appended && !begun[id]:
-			return failf(x, "event %d appends to artifact %q, which has not begun", i+1, id)
+			return failf(x, "event %d appends to artifact %q, which does not exist yet", i+1, id)
 		case !appended && begun[id]:
 			return failf(x, "event %d begins artifact %q again", i+1, id)
 		}

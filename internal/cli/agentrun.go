@@ -32,11 +32,11 @@ type agentCmd struct {
 }
 
 type agentRunCmd struct {
-	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); without it, that of the hub whose data folder is --data." from:"PARLEY_BUS" placeholder:"URL"`
+	Bus         string        `help:"The address of the broker: nats://, tls://, amqp:// or amqps:// ($$PARLEY_BUS); by default, the broker of the hub with the data folder --data." from:"PARLEY_BUS" placeholder:"URL"`
 	Data        string        `help:"The data folder of a hub on this machine, which names its broker (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	BusKey      string        `name:"bus-key" help:"The key of the agent at the broker of a hub, which is sent over tls:// only ($$PARLEY_BUS_KEY)." from:"PARLEY_BUS_KEY" placeholder:"KEY"`
 	CA          string        `name:"ca" help:"The PEM certificate of the authority that has signed the broker's certificate, or the broker's own." placeholder:"FILE"`
-	Name        string        `help:"The name of the agent on the bus; by default that of its card." placeholder:"NAME"`
+	Name        string        `help:"The name of the agent on the bus; by default the name in its card." placeholder:"NAME"`
 	Exec        string        `help:"The program, run by /bin/sh for each message; or give it after --." placeholder:"CMD"`
 	Program     []string      `arg:"" optional:"" passthrough:"" help:"The program and its arguments, after --."`
 	Dir         string        `help:"The folder that the program runs in." placeholder:"DIR"`
@@ -51,7 +51,7 @@ type agentRunCmd struct {
 	Idempotent  bool          `help:"A message may be given to another worker when this one is lost: it does no harm to perform it twice."`
 	Serial      bool          `help:"Perform the tasks of one context one after the other."`
 	HubKey      []string      `name:"hub-key" help:"Trust only this hub, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
-	LogLevel    string        `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
+	LogLevel    string        `help:"The minimum log level: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
 }
 
 // Run performs tasks until it is interrupted.
@@ -78,7 +78,7 @@ func (c *agentRunCmd) Run(ctx context.Context, o *OS) error {
 		select {
 		case err = <-done:
 		case <-in.hard.Done():
-			return &exit{exitFailed, errors.New("stopped at once; hubs give the tasks to others, or fail them")}
+			return &exit{exitFailed, errors.New("stopped immediately; hubs hand the tasks to other workers, or fail them")}
 		}
 		if errors.Is(err, worker.ErrWorker) {
 			return usagef("%w", err)
@@ -112,7 +112,7 @@ func (c *agentRunCmd) open(ctx context.Context, w *worker.Worker) (bus.Bus, *bus
 	var err error
 	switch secured := c.BusKey != "" || c.CA != ""; {
 	case c.Bus == "" && secured:
-		err = usagef("--bus-key ($PARLEY_BUS_KEY) and --ca are for a broker elsewhere: say --bus tls://HOST:PORT")
+		err = usagef("--bus-key ($PARLEY_BUS_KEY) and --ca are for another broker: use --bus tls://HOST:PORT")
 	case c.Bus == "":
 		var own []bus.HubKey
 		if b, own, err = openBusOf(ctx, cmp.Or(c.Data, defaultData), w.Logger); len(keys) == 0 {
@@ -144,11 +144,11 @@ func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	}
 	switch {
 	case c.Exec != "" && len(program) > 0:
-		return nil, usagef("a program is given with --exec or after --, not both")
+		return nil, usagef("give the program either with --exec or after --")
 	case c.Exec == "" && len(program) == 0:
 		return nil, usagef("which program? say --exec CMD, or give it after --")
 	case c.Concurrency < 1:
-		return nil, usagef("--concurrency is less than 1")
+		return nil, usagef("--concurrency must be at least 1")
 	case c.Idle < 0 || c.Timeout < 0:
 		return nil, usagef("times are not negative")
 	case c.Exec != "":

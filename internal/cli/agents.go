@@ -113,7 +113,7 @@ func resultRow(r *adminjson.Result) []any {
 
 func resultText(r *adminjson.Result) string {
 	return fmt.Sprintf("%3.0f%%  %s (%s)\n      %s\n      %s\n",
-		100*r.Relevance, plain(r.ID), r.Type, cmp.Or(plain(resultFits(r)), "no skill of its own fits"), plain(r.Summary))
+		100*r.Relevance, plain(r.ID), r.Type, cmp.Or(plain(resultFits(r)), "none of its own skills fits"), plain(r.Summary))
 }
 
 // resultFits names the skills or tools that fit.
@@ -179,7 +179,7 @@ type agentsAddCmd struct {
 	hubFlags
 	Name          string   `arg:"" help:"The name that the agent gets in the hub."`
 	At            string   `arg:"" name:"agent-url" help:"The URL of the agent."`
-	Description   string   `help:"The description of the agent, in place of the one in its card." placeholder:"TEXT"`
+	Description   string   `help:"The description of the agent, instead of the one in its card." placeholder:"TEXT"`
 	Skill         []string `help:"A skill of the agent that its card need not list. May be repeated." placeholder:"ID"`
 	Target        string   `help:"The tenant to use, if several agents are at the URL." placeholder:"NAME"`
 	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
@@ -200,7 +200,7 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 	err = (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "PUT " + agentPath(n.Name), in: n, json: c.JSON,
 		text: func(a *adminjson.Agent) string {
-			return fmt.Sprintf("agent %s is registered; it is called at %s\n", plain(a.Name), plain(n.URL))
+			return fmt.Sprintf("registered agent %s at %s\n", plain(a.Name), plain(n.URL))
 		},
 	}).print(ctx, o)
 	if err != nil {
@@ -210,7 +210,7 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 	return o.interruptible(ctx, func(in interrupts) error {
 		var p adminjson.Probe
 		if c.ask(in.soft, "POST "+agentPath(n.Name)+"/refresh", nil, &p) == nil && !p.Reachable {
-			fmt.Fprintf(o.Stderr, "Warning: it does not answer: %s\n", printable(p.Error))
+			fmt.Fprintf(o.Stderr, "Warning: the agent does not respond: %s\n", printable(p.Error))
 		}
 		return nil
 	})
@@ -244,7 +244,7 @@ func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err
 		return made, nil
 	}
 	if made.Given = true; c.NoCredentials {
-		return made, usagef("--no-credentials does not go with credentials")
+		return made, usagef("--no-credentials cannot be combined with credentials")
 	}
 	header, from, ok := strings.Cut(c.HeaderEnv, "=")
 	if c.HeaderEnv != "" && (!ok || header == "" || from == "") {
@@ -281,13 +281,13 @@ type agentsRemoveCmd struct {
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
 		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name), json: c.JSON,
-		text: func(a *adminjson.Agent) string { return fmt.Sprintf("agent %s is removed\n", plain(a.Name)) },
+		text: func(a *adminjson.Agent) string { return fmt.Sprintf("removed agent %s\n", plain(a.Name)) },
 	}).print(ctx, o)
 }
 
 type agentsAskFlags struct {
 	hubFlags
-	Name []string `arg:"" optional:"" help:"The names of the agents; without any, all that are elsewhere."`
+	Name []string `arg:"" optional:"" help:"The names of the agents; by default all remote agents."`
 	JSON bool     `name:"json" help:"Print the results as JSON, one a line."`
 }
 

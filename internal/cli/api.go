@@ -50,7 +50,7 @@ func (f *hubFlags) ask(ctx context.Context, request string, in, out any) error {
 		return f.refusal(resp, body)
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("%s answers with something else than a Parley hub does", f.URL)
+		return fmt.Errorf("%s is not a Parley hub: unexpected response", f.URL)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func (c *auditListCmd) Run(in interrupts, o *OS) error {
 		return err
 	}
 	if c.Limit < 0 {
-		return usagef("--limit %d is less than 0", c.Limit)
+		return usagef("--limit must be at least 0, not %d", c.Limit)
 	}
 	q.Actor, q.Action, q.Task, q.Agent = c.Actor, c.Action, c.Task, c.Agent
 	dir, err := c.folder()

@@ -38,7 +38,7 @@ type verifiedLog struct {
 
 func (c *auditVerifyCmd) Run(ctx context.Context, o *OS) error {
 	if len(c.Path) > 1 && (len(c.Head) > 0 || c.Key != "") {
-		return usagef("--head and --key belong to one log: verify it alone")
+		return usagef("--head and --key apply to a single log: verify one log at a time")
 	}
 	if c.Store != "" && !server.OnDatabase(c.Store) {
 		return usagef("--store: give the address of the hubs' database, such as postgres://user@host/name")
@@ -64,7 +64,7 @@ func (c *auditVerifyCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	if problems > 0 {
-		return fmt.Errorf("the audit log is not as the hub has written it: %s", counted(problems, "problem"))
+		return fmt.Errorf("the audit log was changed: %s", counted(problems, "problem"))
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("the audit logs of these hubs of the database were not given: %s", strings.Join(missing, ", "))

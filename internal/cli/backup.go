@@ -15,7 +15,7 @@ import (
 type backupCmd struct {
 	File       string `arg:"" help:"The new file."`
 	Data       string `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
-	AcceptLoss bool   `name:"accept-loss" help:"Back up the folder although it is known to have had more data. The backup and each hub with it say so."`
+	AcceptLoss bool   `name:"accept-loss" help:"Back up the folder even though data is known to be missing. The backup, and each hub that uses it, reports the loss."`
 	Config     string `help:"The configuration file, which may name other folders for parts and audit (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 

@@ -26,7 +26,7 @@ import (
 func openBusOf(ctx context.Context, data string, log *slog.Logger) (bus.Bus, []bus.HubKey, error) {
 	c, err := natsbus.ReadContact(filepath.Join(data, natsbus.ContactFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, usagef("no hub with a broker of its own runs in %s; say --bus URL, or --data DIR", quote(data))
+		return nil, nil, usagef("no hub with its own broker runs in %s; use --bus URL, or --data DIR", quote(data))
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("broker of the hub: %w", err)
@@ -116,9 +116,9 @@ func (c *serveCmd) busFlags(b *config.Bus) error {
 	given := c.BusListen != "" || c.BusCert != "" || c.BusCertKey != ""
 	switch {
 	case given && b.URL != "":
-		return usagef("--bus-listen is for the hub's own broker, and the bus is %s", busName(b.URL))
+		return usagef("--bus-listen needs the hub's own broker, but the bus is %s", busName(b.URL))
 	case (c.BusCert == "") != (c.BusCertKey == ""):
-		return usagef("--bus-cert and --bus-cert-key are given together")
+		return usagef("--bus-cert and --bus-cert-key must be given together")
 	}
 	b.Listen = cmp.Or(c.BusListen, b.Listen)
 	if c.BusCert != "" {

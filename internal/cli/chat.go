@@ -24,7 +24,7 @@ func (c *chatCmd) Run(ctx context.Context, o *OS) error {
 	return c.call(ctx, func(cl *client.Client) error {
 		talk := conversation{cmd: c, client: cl, os: o, contextID: c.Context}
 		if o.Typed {
-			fmt.Fprintf(o.Stderr, "Talking with %s. /quit ends.\n", printable(cl.Card().Name))
+			fmt.Fprintf(o.Stderr, "Chatting with %s. Type /quit to end.\n", printable(cl.Card().Name))
 		}
 		lines := bufio.NewReader(o.Stdin)
 		for {

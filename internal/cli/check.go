@@ -18,15 +18,15 @@ import (
 
 type checkCmd struct {
 	target
-	Server  string        `arg:"" optional:"" name:"server" help:"The URL of the agent; the same as --url."`
+	Server  string        `arg:"" optional:"" name:"server" as:"url" help:"The URL of the agent; the same as --url."`
 	Only    []string      `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
-	All     bool          `help:"Show passed requirements and those that are not offered, too."`
+	All     bool          `help:"Also show requirements that passed or are not offered."`
 	List    bool          `help:"List the requirements, and check nothing."`
-	Suite   string        `help:"Run the ACTS files of a folder in place of Parley's own checks." placeholder:"DIR" type:"path"`
+	Suite   string        `help:"Run the ACTS files of a folder instead of Parley's own checks." placeholder:"DIR" type:"path"`
 	Known   string        `help:"The failures that are accepted. Then exit code 0 means: exactly these." placeholder:"FILE" type:"path"`
 	JSON    bool          `name:"json" help:"Print the report as JSON; of a suite, one ACTS report a line."`
-	JUnit   string        `name:"junit" help:"Write the report as JUnit XML, too." placeholder:"FILE" type:"path"`
-	Timeout time.Duration `help:"How long one call may take; 10s, or 30s for those of a suite." placeholder:"DURATION"`
+	JUnit   string        `name:"junit" help:"Also write the report as JUnit XML." placeholder:"FILE" type:"path"`
+	Timeout time.Duration `help:"The timeout of one call; 10s by default, 30s in a suite." placeholder:"DURATION"`
 	Listen  string        `help:"The address for webhooks; on loopback if the agent is on loopback as well." placeholder:"ADDRESS"`
 	Webhook string        `help:"The URL under which the agent reaches --listen." placeholder:"URL"`
 }

@@ -34,14 +34,14 @@ func TestHubsThatDoNotStart(t *testing.T) {
 		files  map[string]string
 		want   string
 	}{
-		"reached by others, without keys":           {"", "0.0.0.0:0", nil, "anonymous callers are allowed on loopback addresses only"},
-		"reached by others over IPv6":               {"", "[::]:0", nil, "anonymous callers are allowed on loopback addresses only"},
-		"gRPC reached by others":                    {"grpc_listen: 0.0.0.0:0\n", "", nil, "anonymous callers are allowed on loopback addresses only"},
-		"the same with a data folder that had none": {"", "0.0.0.0:0", map[string]string{"data/parley.db": ""}, "anonymous callers are allowed on loopback addresses only"},
+		"reached by others, without keys":           {"", "0.0.0.0:0", nil, "anonymous callers are only allowed on loopback addresses"},
+		"reached by others over IPv6":               {"", "[::]:0", nil, "anonymous callers are only allowed on loopback addresses"},
+		"gRPC reached by others":                    {"grpc_listen: 0.0.0.0:0\n", "", nil, "anonymous callers are only allowed on loopback addresses"},
+		"the same with a data folder that had none": {"", "0.0.0.0:0", map[string]string{"data/parley.db": ""}, "anonymous callers are only allowed on loopback addresses"},
 		"a key in a variable that is not set":       {"auth: {api_keys: {'${NOT_SET}': {agent_id: a}}}\n", "", nil, "NOT_SET is not set"},
 		"a key that can be guessed":                 {"auth: {api_keys: {secret: {agent_id: a}}}\n", "", nil, "shorter than"},
 		"a key for nobody":                          {"auth: {api_keys: {partner-0123456789abcdef: {}}}\n", "", nil, "the id of the caller is missing"},
-		"a key for the anonymous caller":            {"auth: {api_keys: {partner-0123456789abcdef: {agent_id: local}}}\n", "", nil, "is that of callers without credentials"},
+		"a key for the anonymous caller":            {"auth: {api_keys: {partner-0123456789abcdef: {agent_id: local}}}\n", "", nil, "is reserved for callers without credentials"},
 		"openness by a variable that is not set":    {"allow_anonymous: ${NOT_SET}\n", "", nil, "NOT_SET is not set"},
 		"a policy that is not there":                {key + "policy: none.yaml\n", "", nil, "load policy"},
 		"a policy that is a folder":                 {key + "policy: data\n", "", map[string]string{"data/x": ""}, "load policy"},
@@ -49,7 +49,7 @@ func TestHubsThatDoNotStart(t *testing.T) {
 		"a policy in an empty variable":             {key + "policy: ${NOT_SET:-}\n", "", nil, "policy: is empty"},
 		"a policy that is empty":                    {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": ""}, "p.yaml: rules: is missing"},
 		"a policy that is cut short":                {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": "rules:\n  - allow: [send"}, "p.yaml:2"},
-		"a policy with a mistake":                   {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": "rules:\n  - {allow: send, who: anybody}\n  - {deny: sned, who: anybody}"}, `p.yaml:3: rules[1].deny: there is no operation "sned"`},
+		"a policy with a mistake":                   {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": "rules:\n  - {allow: send, who: anybody}\n  - {deny: sned, who: anybody}"}, `p.yaml:3: rules[1].deny: unknown operation "sned"`},
 		"a policy here with a mistake":              {key + "policy: {rules: [{allow: send}]}\n", "", nil, "says not who"},
 		"an issuer whose keys are not there":        {"auth: {tokens: [{name: c, issuer: 'https://c.example', audiences: [x], keys_file: none.json}]}\n", "", nil, "none.json"},
 		"an issuer whose keys are no keys":          {"auth: {tokens: [{name: c, issuer: 'https://c.example', audiences: [x], keys_file: k.json}]}\n", "", map[string]string{"k.json": "{}"}, "keys_file"},

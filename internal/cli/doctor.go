@@ -221,7 +221,7 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	if n := cfg.Auth.MinKeyLength; n > 0 && n < auth.MinKeyLength {
 		out = append(out, doctor.Opening{
 			Key: "auth.min_key_length", Access: fmt.Sprintf("keys of %d bytes can be guessed", n), Wide: true,
-			Advice: fmt.Sprintf("give callers keys of %d bytes or more, and take it out", auth.MinKeyLength),
+			Advice: fmt.Sprintf("use keys of %d bytes or more, and remove it", auth.MinKeyLength),
 		})
 	}
 	if cfg.TrustForwarded && cfg.PublicURL == "" {

@@ -113,11 +113,11 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 		store.advice = databaseHint + advice
 	}
 	all, err := store.examined(err, asUser,
-		fmt.Sprintf("%s with %s agree with their logs, after %s", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), counted(int(n.Commits), "commit")))
+		fmt.Sprintf("%s with %s match their logs, after %s", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), counted(int(n.Commits), "commit")))
 	if noRights != nil {
 		all, err = append(all, unread("audit", asUser, noRights)), errUnexamined
 	} else {
-		all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+		all = append(all, log.findings(fmt.Sprintf("%d entries form an unbroken chain", entries))...)
 	}
 	if err == nil {
 		all = append(all, restoredLoss(sqlitestore.ReadNote(ctx, file, sqlitestore.LossNote))...)
@@ -131,7 +131,7 @@ func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, e
 	if failed != nil {
 		parts.problem(failed.Error())
 	}
-	return append(all, parts.findings(fmt.Sprintf("%d large parts have their digests", whole))...), err
+	return append(all, parts.findings(fmt.Sprintf("%d large parts match their digests", whole))...), err
 }
 
 // restoredLoss returns the findings about a store that was restored from a backup with a known loss,
@@ -199,10 +199,10 @@ func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding,
 	store := part{name: "store", advice: databaseAdvice}
 	n, failed := pgstore.Examine(ctx, cfg.Store, store.problem)
 	all, err := store.examined(failed, "start the database, or correct its address",
-		fmt.Sprintf("%s with %s agree with their logs; %d large parts have their digests", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), n.Parts))
+		fmt.Sprintf("%s with %s match their logs; %d large parts match their digests", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), n.Parts))
 	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
 	entries := server.VerifyAudit(cfg.Data, log.problem)
-	all = append(all, log.findings(fmt.Sprintf("%d entries form a chain", entries))...)
+	all = append(all, log.findings(fmt.Sprintf("%d entries form an unbroken chain", entries))...)
 	if failed == nil {
 		all = append(all, restoredLoss(pgstore.ReadNote(ctx, cfg.Store, sqlitestore.LossNote))...)
 	}

@@ -73,7 +73,7 @@ func TestNoInotify(t *testing.T) {
 	if err := os.WriteFile(rules, []byte("rules: [{deny: send, who: anybody}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says("took a changed policy")
+	says("policy changed and applied")
 	if n := strings.Count(log.String(), "level=WARN") + strings.Count(log.String(), "level=ERROR"); n != 1 {
 		t.Errorf("%d warnings and errors, want 1:\n%s", n, log.String())
 	}

@@ -88,11 +88,11 @@ func (c *hubsDrainCmd) Run(ctx context.Context, o *OS) error {
 	}
 	there, err := pgstore.Drain(ctx, c.Store, c.ID)
 	if err == nil && !there {
-		err = fmt.Errorf("no hub has the id %q: see parley hubs list", c.ID)
+		err = fmt.Errorf("there is no hub with the id %q; list them with: parley hubs list", c.ID)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Stdout, "Hub %s leaves.\n", printable(c.ID))
+	_, err = fmt.Fprintf(o.Stdout, "Hub %s is draining.\n", printable(c.ID))
 	return err
 }

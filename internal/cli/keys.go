@@ -33,7 +33,7 @@ type keysCmd struct {
 // not run.
 type keysFlags struct {
 	hubFlags
-	Data  string `help:"The data folder of a hub that does not run, in place of --url." placeholder:"DIR"`
+	Data  string `help:"The data folder of a stopped hub, instead of --url." placeholder:"DIR"`
 	Store string `help:"With --data: the store of this hub, if it is a PostgreSQL database ($$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"URL"`
 
 	// roles are the roles of a hub that does not run, beside admin.
@@ -205,7 +205,7 @@ func (c *keysAddCmd) Run(in interrupts, o *OS) error {
 		n.Owners = c.Owner
 	}
 	if c.Bus != "" && (c.Agent != "" || len(c.Owner)+len(c.Role) > 0) {
-		return usagef("--bus-agent makes a key for workers: it has no --agent, --owner or --role")
+		return usagef("--bus-agent creates a key for workers and cannot be combined with --agent, --owner or --role")
 	}
 	if c.Expires != "" {
 		d, err := config.ParseDuration(c.Expires)
@@ -260,7 +260,7 @@ func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is key %s of %s, valid %s. It is not shown again.\n", k.ID, printable(k.AgentID), until(&k.Key))
 	if c.Bus != "" {
-		fmt.Fprintf(&b, "Workers of %s show it at the hub's bus: parley agent run --bus tls://HOST:PORT --name %s takes it from $PARLEY_BUS_KEY. It opens nothing else.\n",
+		fmt.Fprintf(&b, "Workers of %s use it for the hub's bus: parley agent run --bus tls://HOST:PORT --name %s reads it from $PARLEY_BUS_KEY. It grants nothing else.\n",
 			printable(c.Bus), quote(c.Bus))
 		return b.String()
 	}
@@ -270,10 +270,10 @@ func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	}
 	b.WriteString("It is the first key: from now on callers without a key are refused, unless the hub runs with --allow-anonymous.\n")
 	if k.Owner != auth.Local {
-		b.WriteString("Tasks that were made without a key stay with the owner local; a key made with --owner local sees them.\n")
+		b.WriteString("Tasks created without a key belong to the owner local; a key created with --owner local can see them.\n")
 	}
 	if !slices.Contains(k.Roles, auth.RoleAdmin) {
-		b.WriteString("It is not an administrator's: to make or revoke keys, stop the hub and use --data, or make a key with --role admin that way.\n")
+		b.WriteString("It is not an administrator key. To create or revoke keys, stop the hub and use --data, or create a key with --role admin that way.\n")
 	}
 	return b.String()
 }
@@ -343,7 +343,7 @@ func (c *keysRevokeCmd) Run(in interrupts, o *OS) error {
 	if c.After != "" {
 		var err error
 		if after, err = config.ParseDuration(c.After); err != nil {
-			return usagef("--after %q is not a duration like 24h or 7d", c.After)
+			return usagef("--after: invalid duration %q; use for example 24h or 7d", c.After)
 		}
 	}
 	return c.at(in.soft, false, func(desk keyStore) error {

@@ -89,7 +89,7 @@ func TestHubsThatAnswerOddly(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"a page":        {200, "<html>", "answers with something else than a Parley hub does"},
+		"a page":        {200, "<html>", "is not a Parley hub: unexpected response"},
 		"a redirect":    {302, "", "HTTP 302 Found"},
 		"a proxy":       {502, "<h1>bad gateway</h1>", "HTTP 502 Bad Gateway"},
 		"no hub":        {404, "404 page not found", "HTTP 404 Not Found"},

@@ -36,7 +36,7 @@ func TestForAPerson(t *testing.T) {
 	}
 	o.Typed, o.Stdin = true, strings.NewReader("hello\n")
 	code, out, errs = invoke(t, o, "chat", "--url", sdk.url)
-	if code != 0 || out != "hello\n" || errs != "Talking with echo. /quit ends.\n> > " {
+	if code != 0 || out != "hello\n" || errs != "Chatting with echo. Type /quit to end.\n> > " {
 		t.Errorf("chat = %d, %q, %q", code, out, errs)
 	}
 }
@@ -317,8 +317,8 @@ func TestNoSuchAgent(t *testing.T) {
 		`{"agents":[{"name":"echo"},{"name":"x\u001b"}]}`:         "; the agents there are echo, x\n",
 		`{"agents":[` + many + `]}`:                               "; the agents there are a" + strings.Repeat(", a", maxListed-1) + ", …\n",
 		`{"agents":[]}`:                                           "\n",
-		`{"agents":[{"name":"a"},{"name":"b","title":"nobody"}]}`: "; it is called b there\n",
-		`{"agents":[{"name":"Nobody"},{"name":"c"}]}`:             "; it is called Nobody there\n",
+		`{"agents":[{"name":"a"},{"name":"b","title":"nobody"}]}`: "; its name there is b\n",
+		`{"agents":[{"name":"Nobody"},{"name":"c"}]}`:             "; its name there is Nobody\n",
 		`<html>`: "\n",
 		"":       "\n", // not found
 	} {

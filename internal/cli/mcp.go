@@ -19,11 +19,11 @@ import (
 type mcpCmd struct {
 	hubFlags
 	Toolbox  bool     `help:"Offer the tools to find, call and remember." default:"true" negatable:""`
-	Bridge   bool     `help:"Offer a tool for each skill of the agents, too."`
+	Bridge   bool     `help:"Also offer a tool for each skill of the agents."`
 	Allow    []string `help:"A tool that is offered, with * for any characters; without it, all are. May be repeated." placeholder:"NAME"`
 	Block    []string `help:"A tool that is not. May be repeated." placeholder:"NAME"`
 	Session  string   `help:"The conversation that notes and results belong to; without it, each start is a new one." placeholder:"NAME"`
-	LogLevel string   `name:"log-level" help:"The least level to log on standard error: debug, info, warn or error." enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
+	LogLevel string   `name:"log-level" help:"The minimum level to log on standard error: debug, info, warn or error." enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
 }
 
 // Run serves the host until it closes the pipe.
@@ -36,7 +36,7 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--url %q is not a URL", c.URL)
 	}
 	if !c.Toolbox && !c.Bridge {
-		return usagef("--no-toolbox without --bridge leaves nothing to offer")
+		return usagef("--no-toolbox needs --bridge; otherwise there are no tools")
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {

@@ -101,9 +101,9 @@ type memorySetCmd struct {
 	hubFlags
 	Key      string   `arg:"" help:"The key of the note: segments between slashes." placeholder:"KEY"`
 	Text     *string  `arg:"" optional:"" help:"The text; without it, standard input, which must not be empty." placeholder:"TEXT"`
-	TTL      string   `name:"ttl" help:"The time to keep it, such as 2h. The default is that of the hub, usually 5m." placeholder:"TIME"`
+	TTL      string   `name:"ttl" help:"How long to keep it, such as 2h. The default is set by the hub, usually 5m." placeholder:"TIME"`
 	Category string   `help:"The kind of the note." placeholder:"TEXT"`
-	Tag      []string `help:"A word to find it by. May be repeated." placeholder:"WORD"`
+	Tag      []string `help:"A tag to find it by. May be repeated." placeholder:"WORD"`
 	JSON     bool     `name:"json" help:"Print the note with all that is known about it as JSON."`
 }
 
@@ -146,7 +146,7 @@ func (c *memorySetCmd) text(stdin io.Reader) (string, error) {
 type memoryDeleteCmd struct {
 	hubFlags
 	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
-	Prefix  string `help:"Delete all notes whose keys begin so." placeholder:"PREFIX"`
+	Prefix  string `help:"Delete all notes whose keys have this prefix." placeholder:"PREFIX"`
 	Session string `help:"End a session: forget its notes; results that come later become notifications." placeholder:"ID"`
 	JSON    bool   `name:"json" help:"Print how many notes there were as JSON."`
 }

@@ -27,7 +27,7 @@ func (c *memoryWatchCmd) Run(in interrupts, o *OS) error {
 		return err
 	}
 	if c.Limit < 0 {
-		return usagef("--limit is a number from 1")
+		return usagef("--limit must be at least 1")
 	}
 	w := &noteWatch{cmd: c, out: o.Stdout, notices: o.Stderr, seen: make(map[string]noteSeen)}
 	err := w.follow(in.soft)

@@ -133,7 +133,7 @@ func questionOf(text string) (*policy.Test, error) {
 		case key == "role":
 			t.Roles = append(t.Roles, value)
 		case field == nil:
-			return nil, usagef("--explain: there is no key %q%s; there are caller, role, owner, op, agent and skill", key, meant(key))
+			return nil, usagef("--explain: unknown key %q%s; the keys are caller, role, owner, op, agent and skill", key, meant(key))
 		case *field != "":
 			return nil, usagef("--explain: %s is given twice", key)
 		default:

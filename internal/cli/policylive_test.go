@@ -92,7 +92,7 @@ auth:
 	replace(rules + carl)
 	becomes("a rule more", "carl", 200)
 	replace(rules + "  - {deny: sned, callers: carl}\n")
-	output(`policy.yaml:4: rules[2].deny: there is no operation`)
+	output(`policy.yaml:4: rules[2].deny: unknown operation`)
 	becomes("a mistake", "carl", 200)
 	if code, _, body := h.ask("", "GET /readyz", ""); code != 200 || !strings.Contains(body, "policy.yaml is not applied; its earlier content stays in force") {
 		t.Errorf("/readyz with a mistake: %d %s", code, body)

@@ -20,10 +20,10 @@ const profileData = "parley-conformance"
 // configuration file changes these settings.
 func (c *serveCmd) profile() (*config.Config, error) {
 	if c.Config != "" {
-		return nil, usagef("--agents %s takes no configuration file; leave out --config and $PARLEY_CONFIG", profileName)
+		return nil, usagef("--agents %s does not use a configuration file; omit --config and $PARLEY_CONFIG", profileName)
 	}
 	if c.AllowAnonymous {
-		return nil, usagef("--agents %s serves this machine only, never together with --allow-anonymous", profileName)
+		return nil, usagef("--agents %s only serves this machine and cannot be combined with --allow-anonymous", profileName)
 	}
 	return &config.Config{
 		Conformance:  true,

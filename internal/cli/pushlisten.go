@@ -122,7 +122,7 @@ func (c *pushListenCmd) welcome(addr *net.TCPAddr, o *OS) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Listening on http://%s/ for notifications.\n", at)
 	if c.Token == "" && c.Authorization == "" && len(c.Secret) == 0 {
-		b.WriteString("Every sender that reaches this address is believed; --token, --authorization or --secret change that.\n")
+		b.WriteString("Notifications are not verified; use --token, --authorization or --secret to verify them.\n")
 	}
 	fmt.Fprintf(&b, "A hub calls it if parley.yaml says \"push: {allow: [%q]}\", or after: parley serve --push-allow %s\n", at, at)
 	fmt.Fprintf(&b, `Try:

@@ -115,7 +115,7 @@ func columns(t *testing.T, out string) [][]string {
 func TestPushListenPrints(t *testing.T) {
 	t.Parallel()
 	l := startListener(t, OS{}, "--count", "4")
-	if !strings.Contains(l.welcome, "--push-allow 127.0.0.1:") || !strings.Contains(l.welcome, "Every sender that reaches this address is believed") {
+	if !strings.Contains(l.welcome, "--push-allow 127.0.0.1:") || !strings.Contains(l.welcome, "Notifications are not verified") {
 		t.Errorf("the welcome is %q, want it to say what to allow, and to warn", l.welcome)
 	}
 	for _, body := range []string{toldWorking, toldArtifact, toldArtifact, toldTask, toldOld} {
@@ -243,7 +243,7 @@ func TestPushListenUsage(t *testing.T) {
 	defer taken.Close()
 	for want, args := range map[string][]string{
 		"--count is negative":       {"--count=-1"},
-		`begins with "whsec_"`:      {"--secret", "abc"},
+		`must begin with "whsec_"`:  {"--secret", "abc"},
 		"a scheme and credentials":  {"--authorization", "Bearer"},
 		"in use by another program": {"--listen", taken.Addr().String()},
 		"address 4180":              {"--listen", "4180"},

@@ -100,7 +100,7 @@ func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message,
 // message creates the message from the flags.
 func (c *sendCmd) message(o *OS) (*a2a.Message, error) {
 	if c.Detach && c.Stream {
-		return nil, usagef("--detach and --stream exclude each other")
+		return nil, usagef("--detach cannot be combined with --stream")
 	}
 	parts, err := c.parts(o)
 	if err != nil {
@@ -167,7 +167,7 @@ func parseData(s string) (*a2a.Part, error) {
 		return nil, usagef("--data is not JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, usagef("--data is more than one JSON value")
+		return nil, usagef("--data must be a single JSON value")
 	}
 	return a2a.NewDataPart(v), nil
 }

@@ -52,11 +52,11 @@ type serveCmd struct {
 	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
 	NoStreaming    bool     `help:"Switch the streaming operations off."`
 	NoPush         bool     `help:"Switch push notifications off."`
-	AllowAnonymous bool     `help:"Serve callers without credentials from other machines, too."`
+	AllowAnonymous bool     `help:"Also serve callers without credentials on other machines."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
 	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name; with --public-url, they name gRPC only if it is given." placeholder:"URL"`
-	AcceptLoss     bool     `name:"accept-loss" help:"Start although the data folder is known to have had more data, and record the loss in the log and the audit log."`
-	LogLevel       string   `help:"The least level to log: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
+	AcceptLoss     bool     `name:"accept-loss" help:"Start even though data is known to be missing, and record the loss in the log and the audit log."`
+	LogLevel       string   `help:"The minimum log level: debug, info, warn or error." enum:"debug,info,warn,error," default:"" placeholder:"LEVEL"`
 	LogFormat      string   `help:"How to log: text or json." enum:"text,json," default:"" placeholder:"FORMAT"`
 }
 
@@ -223,13 +223,13 @@ func serveHub(in interrupts, h *server.Hub, logger *slog.Logger) error {
 	case err := <-done:
 		return err
 	case <-in.soft.Done():
-		logger.Info("draining; interrupt again to stop at once")
+		logger.Info("draining; interrupt again to stop immediately")
 	}
 	select {
 	case err := <-done:
 		return err
 	case <-in.hard.Done():
-		return &exit{exitFailed, errors.New("stopped at once; tasks that were running are recovered at the next start")}
+		return &exit{exitFailed, errors.New("stopped immediately; running tasks are recovered at the next start")}
 	}
 }
 

@@ -282,9 +282,9 @@ func (s *show) ending(again string) error {
 		switch {
 		case s.json:
 		case state == a2a.TaskStateAuthRequired: // a message is neither a sign-in nor an approval
-			fmt.Fprintf(s.notes, "The task waits (%s). To see what becomes of it: parley tasks watch%s %s\n", stateName(state), again, id)
+			fmt.Fprintf(s.notes, "The task is waiting (%s). To follow it: parley tasks watch%s %s\n", stateName(state), again, id)
 		default:
-			fmt.Fprintf(s.notes, "The task waits (%s). To answer: parley send%s --task %s \"your answer\"\n", stateName(state), again, id)
+			fmt.Fprintf(s.notes, "The task is waiting (%s). To answer: parley send%s --task %s \"your answer\"\n", stateName(state), again, id)
 		}
 		return &exit{code: exitInterrupted}
 	case state.Terminal():

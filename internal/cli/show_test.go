@@ -97,22 +97,22 @@ func TestShow(t *testing.T) {
 		{
 			"a question", false,
 			[]a2a.Event{begun, inputs("which?")},
-			"which?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
+			"which?\n", "The task is waiting (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
 		},
 		{
 			"what no words of the caller settle", false,
 			[]a2a.Event{begun, inStatus(a2a.TaskStateAuthRequired, "the owner is asked")},
-			"the owner is asked\n", "The task waits (auth-required). To see what becomes of it: parley tasks watch --agent a t\n", exitInterrupted,
+			"the owner is asked\n", "The task is waiting (auth-required). To follow it: parley tasks watch --agent a t\n", exitInterrupted,
 		},
 		{
 			"a question that the artifact asked", true,
 			[]a2a.Event{begun, chunk("a", false, text("which")), chunk("a", true, text("?\n")), inputs(" which?")},
-			"which?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
+			"which?\n", "The task is waiting (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
 		},
 		{
 			"a question that an earlier artifact asked", false,
 			[]a2a.Event{begun, chunk("a", false, text("which?")), chunk("b", false, text("x")), inputs("which?")},
-			"which?\nx\nwhich?\n", "The task waits (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
+			"which?\nx\nwhich?\n", "The task is waiting (input-required). To answer: parley send --agent a --task t \"your answer\"\n", exitInterrupted,
 		},
 		{
 			"a snapshot with another artifact of that name", true,

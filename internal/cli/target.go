@@ -22,7 +22,7 @@ import (
 const defaultURL = "http://127.0.0.1:4100"
 
 type target struct {
-	URL    string `help:"The URL of the agent: that of its card, or the path above it ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
+	URL    string `help:"The URL of the agent or of its card ($$PARLEY_URL)." default:"${url}" from:"PARLEY_URL" placeholder:"URL"`
 	Agent  string `help:"The agent's name on a Parley hub; without it, the agent at the URL." placeholder:"NAME"`
 	APIKey string `name:"api-key" help:"The credential to send ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
 	certFlags
@@ -143,7 +143,7 @@ func (t *target) missing(ctx context.Context, err error) error {
 	names, meant := t.agents(ctx)
 	switch {
 	case meant != "":
-		return fmt.Errorf("there is no agent %q at %s; it is called %s there", t.Agent, t.URL, meant)
+		return fmt.Errorf("there is no agent %q at %s; its name there is %s", t.Agent, t.URL, meant)
 	case len(names) == 0:
 		return fmt.Errorf("there is no agent %q at %s", t.Agent, t.URL)
 	}

@@ -45,7 +45,7 @@ type tasksListCmd struct {
 func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 	req := &a2a.ListTasksRequest{ContextID: c.Context, PageSize: maxPage}
 	if c.Limit < 0 {
-		return usagef("--limit is negative")
+		return usagef("--limit must be at least 0")
 	}
 	if c.Limit > 0 {
 		req.PageSize = min(c.Limit, maxPage)
@@ -58,7 +58,7 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 		req.Status = state
 	}
 	if c.All && (c.Context != "" || c.Binding != "") {
-		return usagef("--all goes with neither --context nor --binding")
+		return usagef("--all cannot be combined with --context or --binding")
 	}
 	if c.All {
 		return c.listAll(in.soft, req, o)

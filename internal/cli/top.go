@@ -45,10 +45,10 @@ const maxTop = 100
 func (c *topCmd) Run(in interrupts, o *OS) error {
 	every, err := config.ParseDuration(c.Every)
 	if err != nil || every < 100*time.Millisecond {
-		return usagef("--every %q is not a duration of at least 100ms", c.Every)
+		return usagef("--every: %q must be a duration of at least 100ms", c.Every)
 	}
 	if c.Tasks < 0 || c.Tasks > maxTop {
-		return usagef("--tasks is not a number from 0 to %d", maxTop)
+		return usagef("--tasks must be a number from 0 to %d", maxTop)
 	}
 	f, err := c.frame(in.soft)
 	switch {
@@ -106,7 +106,7 @@ func (o *OS) fit(text, end string) string {
 	if room <= 0 || len(lines) <= room+1 {
 		return text + end
 	}
-	return strings.Join(lines[:room], "") + fmt.Sprintf("… and %s that the terminal has no room for\n", counted(len(lines)-room, "line")) + end
+	return strings.Join(lines[:room], "") + fmt.Sprintf("… and %s that do not fit\n", counted(len(lines)-room, "line")) + end
 }
 
 // frame asks the hub.

@@ -19,7 +19,7 @@ func TestFrameFits(t *testing.T) {
 	if got := (&OS{}).fit(text, ""); got != text {
 		t.Errorf("without a terminal the frame is %q", got)
 	}
-	if got, want := (&OS{Lines: func() int { return 4 }}).fit("a\nb\nc\nd\n", ""), "a\nb\n… and 2 lines that the terminal has no room for\n"; got != want {
+	if got, want := (&OS{Lines: func() int { return 4 }}).fit("a\nb\nc\nd\n", ""), "a\nb\n… and 2 lines that do not fit\n"; got != want {
 		t.Errorf("the frame is %q, want %q", got, want)
 	}
 }

@@ -74,9 +74,9 @@ func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 
 // trusted describes the trust level of an agent or a caller.
 func trusted(e *trust.Entry) string {
-	skills := "no skills"
+	skills := "no approved skills"
 	if len(e.Skills) > 0 {
-		skills = "the skills " + strings.Join(e.Skills, ", ")
+		skills = "approved skills " + strings.Join(e.Skills, ", ")
 	}
-	return fmt.Sprintf("%s is trusted to %s, with %s\n", plain(string(e.Subject)), e.Level, plain(skills))
+	return fmt.Sprintf("%s: trust level %s, %s\n", plain(string(e.Subject)), e.Level, plain(skills))
 }

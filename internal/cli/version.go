@@ -14,7 +14,7 @@ import (
 
 type versionCmd struct {
 	JSON    bool `name:"json" help:"Print a JSON object."`
-	Modules bool `help:"Print the modules of the program with their versions, too."`
+	Modules bool `help:"Also print the modules of the program with their versions."`
 }
 
 func (v *versionCmd) Run(o *OS) error {

@@ -98,7 +98,7 @@ func (w *eventWatch) show(stream io.Reader) (over bool, err error) {
 func (w *eventWatch) event(data string) (last bool, err error) {
 	var e events.Event
 	if err := json.Unmarshal([]byte(data), &e); err != nil || e.Type == "" {
-		return false, fmt.Errorf("%s answers with something else than a Parley hub does", w.cmd.URL)
+		return false, fmt.Errorf("%s is not a Parley hub: unexpected response", w.cmd.URL)
 	}
 	if e.Type == events.StreamEnd && w.cmd.NoFollow {
 		return true, nil

@@ -147,10 +147,10 @@ func TestKeyErrors(t *testing.T) {
 		"auth:\n  api_keys:\n    s3cret0123456789\n    x: {agent_id: a}":                                           "parley.yaml:3: ",
 		"listen: 127.0.0.1:1\nlisten: 127.0.0.1:2":                                                                 "parley.yaml:2: listen: is given twice",
 
-		"auth:\n  api_keys:\n    s3cret0123456789: {agent_id: a}\n    ${KEY}:\n      agent_id: b\n      roles: [amdin]":                         "parley.yaml:6: auth.api_keys[1].roles: there is no role \"amdin\"; the roles are admin; ",
-		"auth:\n  roles: [ops]\n  bearer_tokens: {s3cret0123456789: {agent_id: a, roles: [admin, ops, op]}}":                                    "parley.yaml:3: auth.bearer_tokens[0].roles: there is no role \"op\"; the roles are admin, ops; ",
-		"ApiKeys:\n  s3cret0123456789: {AgentId: a, Roles: [boss]}":                                                                             "parley.yaml:2: ApiKeys[0].roles: there is no role \"boss\"",
-		"policy: {rules: [{allow: send, roles: [clerk, 'team-*', '*']}]}\nauth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: [clark]}}": "parley.yaml:3: auth.api_keys[0].roles: there is no role \"clark\"; the roles are admin, clerk, team-*; ",
+		"auth:\n  api_keys:\n    s3cret0123456789: {agent_id: a}\n    ${KEY}:\n      agent_id: b\n      roles: [amdin]":                         "parley.yaml:6: auth.api_keys[1].roles: unknown role \"amdin\"; the roles are admin; ",
+		"auth:\n  roles: [ops]\n  bearer_tokens: {s3cret0123456789: {agent_id: a, roles: [admin, ops, op]}}":                                    "parley.yaml:3: auth.bearer_tokens[0].roles: unknown role \"op\"; the roles are admin, ops; ",
+		"ApiKeys:\n  s3cret0123456789: {AgentId: a, Roles: [boss]}":                                                                             "parley.yaml:2: ApiKeys[0].roles: unknown role \"boss\"",
+		"policy: {rules: [{allow: send, roles: [clerk, 'team-*', '*']}]}\nauth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: [clark]}}": "parley.yaml:3: auth.api_keys[0].roles: unknown role \"clark\"; the roles are admin, clerk, team-*; ",
 		"auth:\n  roles: ['']":      "auth.roles[0]: \"\" is not the name of a role",
 		"auth:\n  roles: ['bus:a']": "auth.roles[0]: \"bus:a\" is not the name of a role",
 	} {

@@ -106,10 +106,10 @@ func checkCards(d *yamlfile.Decoder, c *Cards) {
 		}
 	}
 	if slices.Equal(c.Interfaces, bindings[2:]) {
-		d.Problem(nil, "cards.interfaces", "cards need HTTP+JSON or JSONRPC, too: not every agent is reached over gRPC")
+		d.Problem(nil, "cards.interfaces", "cards also need HTTP+JSON or JSONRPC: not every agent can be reached over gRPC")
 	}
 	if !namesHost(c.GRPCURL) {
-		d.Problem(nil, "cards.grpc_url", "is neither host:port nor an address that begins with http:// or https://")
+		d.Problem(nil, "cards.grpc_url", "must be host:port, or begin with http:// or https://")
 	}
 	checkURL(d, "cards.documentation_url", c.DocumentationURL)
 	checkURL(d, "cards.icon_url", c.IconURL)

@@ -145,7 +145,7 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	case a.Name == "":
 		d.Problem(nil, key+".name", "is missing")
 	case !agentName.MatchString(a.Name) || len(a.Name) > maxAgentName:
-		d.Problem(nil, key+".name", "%q is not a name of at most %d small letters and digits with single dashes between them", yamlfile.Clip(a.Name), maxAgentName)
+		d.Problem(nil, key+".name", "%q is not a name of at most %d lowercase letters, digits and single dashes", yamlfile.Clip(a.Name), maxAgentName)
 	case a.Name == reservedName:
 		d.Problem(nil, key+".name", "%q is reserved", a.Name)
 	}
@@ -205,7 +205,7 @@ func checkUnique(d *yamlfile.Decoder, c *Config) {
 	for i := range c.Agents {
 		name := c.Agents[i].Name
 		if first, ok := seen[name]; ok && name != "" {
-			d.Problem(nil, "agents["+strconv.Itoa(i)+"].name", "agents[%d] has the name %q, too", first, name)
+			d.Problem(nil, "agents["+strconv.Itoa(i)+"].name", "agents[%d] also has the name %q", first, name)
 			continue
 		}
 		seen[name] = i
@@ -223,6 +223,6 @@ func checkDefault(d *yamlfile.Decoder, c *Config) {
 		}
 	}
 	if c.DefaultAgent != "" && !slices.Contains(names, c.DefaultAgent) {
-		d.Problem(nil, "default_agent", "there is no agent %q", yamlfile.Clip(c.DefaultAgent))
+		d.Problem(nil, "default_agent", "unknown agent %q", yamlfile.Clip(c.DefaultAgent))
 	}
 }

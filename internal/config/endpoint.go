@@ -301,7 +301,7 @@ func checkSkillPrograms(d *yamlfile.Decoder, key string, a *Agent) {
 		case len(c) == 0 && len(a.Command) == 0:
 			d.Problem(nil, at, "is missing: other skills of the agent have a command of their own")
 		case len(c) > 0 && c[0] == "":
-			d.Problem(nil, at, "begins with an empty text in place of a program")
+			d.Problem(nil, at, "begins with an empty text instead of a program")
 		}
 	}
 }
@@ -344,7 +344,7 @@ func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
 		d.Problem(nil, key+".timeout_ms", "is negative")
 	}
 	if e.TimeoutMS > 0 && a.Timeout != 0 {
-		d.Problem(nil, key+".timeout_ms", "the agent has a timeout, too")
+		d.Problem(nil, key+".timeout_ms", "the agent also has a timeout")
 	}
 	checkPolling(d, key+".options", &e.Options)
 	if n := e.Options.HistoryLength; n != nil && *n < 0 {

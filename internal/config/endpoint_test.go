@@ -81,7 +81,7 @@ func TestEndpointProblems(t *testing.T) {
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: oauth2, client_id: c}\n", "parley.yaml:6: agents[0].endpoint.auth.client_secret: is missing"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: bearer, token: t, scope: s}\n", "parley.yaml:6: agents[0].endpoint.auth.type: client_id, client_secret, token_url and scope are for oauth2"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    tls: {cert: c.pem}\n", "parley.yaml:6: agents[0].endpoint.tls: a certificate needs cert and key"},
-		{"- name: a\n  timeout: 1m\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    timeout_ms: 5\n", "parley.yaml:7: agents[0].endpoint.timeout_ms: the agent has a timeout, too"},
+		{"- name: a\n  timeout: 1m\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    timeout_ms: 5\n", "parley.yaml:7: agents[0].endpoint.timeout_ms: the agent also has a timeout"},
 	} {
 		_, err := config.Parse("parley.yaml", []byte("agents:\n"+tt.src), noVariables)
 		if err == nil || err.Error() != tt.want {

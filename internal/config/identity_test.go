@@ -98,7 +98,7 @@ func TestIdentityErrors(t *testing.T) {
 	for src, want := range map[string]string{
 		far + "{mode: shout}":                                      "agents[0].identity.mode",
 		far + "{claims: [org]}":                                    "agents[0].identity.mode: is missing",
-		far + "{mode: assertion, claims: [password]}":              `agents[0].identity.claims: "password" is none`,
+		far + "{mode: assertion, claims: [password]}":              `agents[0].identity.claims: unknown claim "password"`,
 		far + "{mode: assertion, token_url: 'https://id.example'}": "are for exchange",
 		far + "{mode: assertion, header: Host}":                    "agents[0].identity.header: is Authorization, or a name like X-Caller",
 		far + "{mode: assertion, header: X-Forwarded-For}":         "agents[0].identity.header",

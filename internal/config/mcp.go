@@ -121,7 +121,7 @@ func checkMCPServer(d *yamlfile.Decoder, key string, s *MCPServer) {
 	}
 	switch program := len(s.Command) > 0; {
 	case program && s.URL != "":
-		d.Problem(nil, key+".url", "stands beside command; a server has one of them")
+		d.Problem(nil, key+".url", "cannot be combined with command")
 	case !program && s.URL == "":
 		d.Problem(nil, key, "needs command or url")
 	case !program && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):

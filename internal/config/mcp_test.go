@@ -41,7 +41,7 @@ func TestMCPProblems(t *testing.T) {
 		"mcp_servers: [{command: x}]":                                     "parley.yaml:1: mcp_servers[0].name: is missing",
 		"mcp_servers: [{name: a b, command: x}]":                          `mcp_servers[0].name: "a b" is not 1 to 32 letters`,
 		"mcp_servers: [{name: a}]":                                        "mcp_servers[0]: needs command or url",
-		"mcp_servers: [{name: a, command: x, url: 'http://x'}]":           "mcp_servers[0].url: stands beside command",
+		"mcp_servers: [{name: a, command: x, url: 'http://x'}]":           "mcp_servers[0].url: cannot be combined with command",
 		"mcp_servers: [{name: a, url: 'ftp://x'}]":                        `mcp_servers[0].url: "ftp://x" is not a URL`,
 		"mcp_servers: [{name: a, url: 'http://x', args: [y]}]":            "args, env and dir need command",
 		"mcp_servers: [{name: a, command: x, headers: {k: v}}]":           "mcp_servers[0].headers: need url",

@@ -74,7 +74,7 @@ func checkMemory(d *yamlfile.Decoder, m *Memory) {
 	}
 	for i, name := range m.Outcomes {
 		if name != "*" && !agentName.MatchString(name) {
-			d.Problem(nil, "memory.outcomes["+strconv.Itoa(i)+"]", "%q is neither the name of an agent nor *", yamlfile.Clip(name))
+			d.Problem(nil, "memory.outcomes["+strconv.Itoa(i)+"]", "%q must be the name of an agent, or *", yamlfile.Clip(name))
 		}
 	}
 }

@@ -135,7 +135,7 @@ func checkModels(d *yamlfile.Decoder, c *Config) {
 		key := "model_providers[" + strconv.Itoa(i) + "]"
 		checkProvider(d, key, p)
 		if p.Name != "" && slices.Contains(names, p.Name) {
-			d.Problem(nil, key+".name", "another provider has the name %q, too", yamlfile.Clip(p.Name))
+			d.Problem(nil, key+".name", "another provider also has the name %q", yamlfile.Clip(p.Name))
 		}
 		names = append(names, p.Name)
 	}
@@ -207,7 +207,7 @@ func checkModelChoice(d *yamlfile.Decoder, key string, c *Config, choice *ModelC
 	case choice.Provider == "":
 		d.Problem(nil, key+".provider", "is missing, and there are several model_providers")
 	case i < 0:
-		d.Problem(nil, key+".provider", "there is no model provider %q; there are: %s", yamlfile.Clip(choice.Provider), strings.Join(providerNames(c), ", "))
+		d.Problem(nil, key+".provider", "unknown model provider %q; the providers are %s", yamlfile.Clip(choice.Provider), strings.Join(providerNames(c), ", "))
 	case choice.Model == "" && !c.ModelProviders[i].Scripted():
 		d.Problem(nil, key+".model", "is missing: the name that the provider has for the model")
 	}

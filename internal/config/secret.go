@@ -32,7 +32,7 @@ func (c *Config) readSecret(path string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", errors.New("is not a regular file")
 	case info.Size() > maxSecret:
-		return "", fmt.Errorf("has %d bytes; at most %d are taken", info.Size(), maxSecret)
+		return "", fmt.Errorf("has %d bytes; the maximum is %d", info.Size(), maxSecret)
 	}
 	f, err := os.Open(filepath.Clean(path))
 	if err != nil {

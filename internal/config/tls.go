@@ -126,7 +126,7 @@ func (c *CertificateRule) rule() (*certificate.Rule, error) {
 		return nil, errors.New("each: a rule has one of uri, dns, email, common_name, fingerprint and each")
 	}
 	if c.Each != "" && c.CA == "" {
-		return nil, errors.New("ca: is missing: whose certificates are these?")
+		return nil, errors.New("ca: is required: the authority that issued the certificates")
 	}
 	if err := r.Check(); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	inline := false
 	for key, value := range map[string]string{"cert": t.Cert, "key": t.Key, "client_ca": t.ClientCA, "client_crl": t.ClientCRL} {
 		if strings.Contains(value, "-----BEGIN") {
-			d.Problem(nil, "tls."+key, "is the name of a file, and not what stands in it")
+			d.Problem(nil, "tls."+key, "is a file name, not the file's content")
 			inline = true
 		}
 	}
@@ -154,9 +154,9 @@ func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	case t.Cert == "" && t.HSTS != 0:
 		d.Problem(nil, "tls.cert", "is missing: without it the hub does not speak TLS")
 	case t.Clients == "required" && t.ClientCA == "":
-		d.Problem(nil, "tls.client_ca", "is missing: whose certificates are required?")
+		d.Problem(nil, "tls.client_ca", "is required: the authority whose certificates callers must present")
 	case t.ClientCRL != "" && t.ClientCA == "":
-		d.Problem(nil, "tls.client_ca", "is missing: whose certificates does client_crl revoke?")
+		d.Problem(nil, "tls.client_ca", "is required: the authority whose certificates client_crl revokes")
 	}
 }
 

@@ -113,7 +113,7 @@ func checkTokens(d *yamlfile.Decoder, a *Auth) {
 			d.Problem(nil, at+".issuer", "is the same as that of auth.tokens[%d]", first)
 		}
 		if t.Owner == localOwner || slices.Contains(slices.Collect(maps.Values(t.Owners)), localOwner) {
-			d.Problem(nil, at, "no caller with a token becomes the owner %q, whose tasks are those of callers without credentials", localOwner)
+			d.Problem(nil, at, "a caller with a token cannot become the owner %q, which is reserved for callers without credentials", localOwner)
 		}
 		checkSignIn(d, at+".sign_in", t.SignIn)
 		names[t.Name], urls[t.Issuer] = i, i

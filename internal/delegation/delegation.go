@@ -97,10 +97,10 @@ func (e *Context) Next(self string, l Limits, at time.Time) (Context, error) {
 	switch {
 	case e.Hops <= 0 || len(e.Chain) >= MaxChain:
 		return Context{}, apierror.New(a2a.ErrUnsupportedOperation,
-			"no further agent is asked, because too many have passed this on: %s", e.path(self))
+			"no other agent is called, because the delegation chain is too long: %s", e.path(self))
 	case e.Budget <= 0:
 		return Context{}, apierror.New(a2a.ErrUnsupportedOperation,
-			"no further task is begun, because the budget of this work is spent: %s", e.path(self))
+			"no other task is started, because the budget of this work is used up: %s", e.path(self))
 	}
 	if err := e.inTime(self, at); err != nil {
 		return Context{}, err

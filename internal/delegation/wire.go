@@ -170,12 +170,12 @@ func readParams(e *Context, params map[string][]string) (found bool, err error) 
 }
 
 func wrong(field, key string) error {
-	what := "is no number from 0 to 2147483647"
+	what := "must be a number from 0 to 2147483647"
 	switch key {
 	case keyChain, headChain:
-		what = "is no list of at most " + strconv.Itoa(MaxChain) + " names like agent@hub"
+		what = "is not a list of at most " + strconv.Itoa(MaxChain) + " names like agent@hub"
 	case keyDeadline, headDeadline:
-		what = "is no time like 2026-01-31T12:00:00Z"
+		what = "is not a time like 2026-01-31T12:00:00Z"
 	}
 	return apierror.Field(a2a.ErrInvalidParams, field, "%s", what)
 }

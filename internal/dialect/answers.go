@@ -208,7 +208,7 @@ func (r *answers) frame(wire []byte) (Frame, error) {
 	framed := len(obj) < len(wire) // the event itself may have a member of its own name
 	read := r.reader(name)
 	if read == nil {
-		return Frame{}, a2ajson.Invalid("is neither a task nor a message nor an event")
+		return Frame{}, a2ajson.Invalid("is not a task, a message or an event")
 	}
 	if name == "task" && nameless(obj) {
 		status := withReply(withState(member(obj, "status")), member(obj, "message"))

@@ -346,7 +346,7 @@ func TestReadFrameRefuses(t *testing.T) {
 		`{"statusUpdate":{"status":{"state":"working"}}}`:              "statusUpdate.taskId: is required",
 		`{"statusUpdate":{"taskId":"t"}}`:                              "statusUpdate.status: is required",
 		`{"id":"t","id":"u","status":{"state":"working"}}`:             "given twice",
-		`{"hello":"world"}`:                                            "neither a task nor a message nor an event",
+		`{"hello":"world"}`:                                            "is not a task, a message or an event",
 		`[]`:                                                           "must be an object",
 		`{"id":"t"`:                                                    "unexpected end",
 	} {

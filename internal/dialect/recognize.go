@@ -269,7 +269,7 @@ func marksOf(params []byte) marks {
 func (m *marks) mixed() error {
 	if m.kinds && m.bare >= 0 {
 		field := "message.parts[" + strconv.Itoa(m.bare) + "].kind"
-		return apierror.Field(a2a.ErrInvalidParams, field, "is required, because the message has kinds elsewhere")
+		return apierror.Field(a2a.ErrInvalidParams, field, "is required, because other parts of the message have kinds")
 	}
 	return userOnly(m.role)
 }

@@ -42,7 +42,7 @@ func Version(values []string, s Surface) error {
 		switch {
 		case served(v):
 		case s != REST && servedAs(v, legacy):
-			return s.unsupported("a method of version %s is called with version %q, which has none of this name", Supported, clip(v)).
+			return s.unsupported("a method of version %s was called with version %q, which does not have it", Supported, clip(v)).
 				With("requestedVersion", clip(v))
 		default:
 			return s.unsupported("protocol version %q is not supported here", clip(v)).

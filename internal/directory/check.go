@@ -255,7 +255,7 @@ func (d *Directory) reportHealth(before, now *Entry) {
 	}
 	switch {
 	case is.State == Down && was.State != Down:
-		log.Warn("agent does not answer; it can be called all the same, and is asked again", "error", is.Error)
+		log.Warn("agent unreachable; it can still be called, and its card is retried", "error", is.Error)
 	case is.State == Up && was.State == Down:
 		log.Info("agent answers again", "latency", is.Latency.Round(time.Millisecond), "skills", len(now.Skills))
 	case is.Error != "" && is.Error != was.Error:

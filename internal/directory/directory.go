@@ -284,7 +284,7 @@ func (d *Directory) Run(ctx context.Context) error {
 		wg.Go(func() {
 			err := s.Follow(ctx, func(u Update) { d.set(i, u) })
 			if err != nil && ctx.Err() == nil {
-				d.cfg.Logger.Error("source of agents is not followed any more; restart the hub to try again", "source", s.Name(), "error", err)
+				d.cfg.Logger.Error("source of agents is no longer followed; restart the hub to follow it again", "source", s.Name(), "error", err)
 			}
 		})
 	}
@@ -350,7 +350,7 @@ func (d *Directory) report(i int, found []error) {
 		}
 	}
 	if len(texts) == 0 && len(before) > 0 {
-		d.cfg.Logger.Info("source of agents is right again", "source", d.sourceName(i))
+		d.cfg.Logger.Info("source of agents has no problem any more", "source", d.sourceName(i))
 	}
 }
 
@@ -576,5 +576,5 @@ func (d *Directory) drop(name task.Agent, a *agent) {
 		}
 	}
 	d.changed(Change{Name: name, Gone: true})
-	d.cfg.Logger.Info("agent has gone", "agent", name, "source", strings.Join(a.entry.Sources, ", "))
+	d.cfg.Logger.Info("agent left", "agent", name, "source", strings.Join(a.entry.Sources, ", "))
 }

@@ -108,7 +108,7 @@ func TestHealthOverTime(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if got := b.logs.count("agent does not answer"); got != 2 || b.logs.count("agent answers again") != 1 {
+		if got := b.logs.count("agent unreachable"); got != 2 || b.logs.count("agent answers again") != 1 {
 			t.Errorf("%d records of silence, want 2, and one of the return:\n%s", got, b.logs)
 		}
 		if diff := cmp.Diff([]string{"put a []", "put a [x]"}, b.hub.take()); diff != "" {

@@ -102,11 +102,11 @@ func (d *Directory) acceptable(s *Spec) error {
 	}
 	for _, text := range []string{s.Title, s.Description, s.Version} {
 		if len(text) > maxDescription || clean(text) != text {
-			return fmt.Errorf("a text is longer than %d bytes or has characters that do not show", maxDescription)
+			return fmt.Errorf("a text is longer than %d bytes or has invisible characters", maxDescription)
 		}
 	}
 	if c := &s.Call.Credentials; c.APIKeyEnv != "" || c.BearerEnv != "" {
-		return errors.New("credentials: the variables of the hub are not for callers to send elsewhere")
+		return errors.New("credentials: callers cannot send the hub's environment variables to other hosts")
 	}
 	if len(s.Skills) > maxSkills {
 		return fmt.Errorf("skills: there are more than %d", maxSkills)

@@ -77,7 +77,7 @@ func (p *problems) skills(all []a2a.AgentSkill) []a2a.AgentSkill {
 		id := strings.ToLower(s.ID)
 		switch {
 		case s.ID == "" || len(s.ID) > maxSkillID || clean(s.ID) != s.ID:
-			p.note("%s: %q is no id of a skill", key, clip.Runes(clean(s.ID), maxQuoted))
+			p.note("%s: %q is not the ID of a skill", key, clip.Runes(clean(s.ID), maxQuoted))
 			continue
 		case seen[id]:
 			p.note("%s: there is another skill %q", key, clip.Runes(s.ID, maxQuoted))
@@ -132,7 +132,7 @@ func (p *problems) link(key, s string) string {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || len(s) > maxDescription || clean(s) != s {
-		p.note("%s: is no http or https address", key)
+		p.note("%s: is not an http or https URL", key)
 		return ""
 	}
 	return s

@@ -210,15 +210,15 @@ func (s *Spec) Check() error {
 	case s.Name == "":
 		return fmt.Errorf("name: is missing")
 	case s.Name != NameOf(string(s.Name)) || len(s.Name) > maxName:
-		return fmt.Errorf("name: %q is not a name of at most %d small letters and digits with single dashes between them", clip.Runes(string(s.Name), maxQuoted), maxName)
+		return fmt.Errorf("name: %q is not a name of at most %d lowercase letters, digits and single dashes", clip.Runes(string(s.Name), maxQuoted), maxName)
 	case s.Name == "tasks":
 		return fmt.Errorf("name: %q is reserved", s.Name)
 	case s.Trust != "" && s.Trust != Open && s.Trust != Gated:
-		return fmt.Errorf("trust: %q is neither %s nor %s", clip.Runes(string(s.Trust), maxQuoted), Open, Gated)
+		return fmt.Errorf("trust: %q must be %s or %s", clip.Runes(string(s.Trust), maxQuoted), Open, Gated)
 	case slices.Contains(s.GatedSkills, ""):
 		return fmt.Errorf("gatedSkills: a skill has no id")
 	case len(s.GatedSkills) > maxSkills:
-		return fmt.Errorf("gatedSkills: there are more than %d", maxSkills)
+		return fmt.Errorf("gatedSkills: more than %d", maxSkills)
 	case s.Local || s.Model != nil:
 		return nil
 	case s.URL == "" && s.Queue == "" && s.RockBot == "":
@@ -226,9 +226,9 @@ func (s *Spec) Check() error {
 	case len(s.RockBot) > maxName || strings.ContainsFunc(string(s.RockBot), notOnExchange):
 		return fmt.Errorf("rockbot: %q is not a name of at most %d bytes without spaces, dots, * and #", clip.Runes(string(s.RockBot), maxQuoted), maxName)
 	case len(s.Queue) > maxQueue || s.Queue != "" && !queueName.MatchString(string(s.Queue)):
-		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, - and _, with single dots between them", clip.Runes(string(s.Queue), maxQuoted), maxQueue)
+		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, -, _ and single dots", clip.Runes(string(s.Queue), maxQuoted), maxQueue)
 	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
-		return fmt.Errorf("transport: %q is neither %s nor %s", clip.Runes(s.Transport, maxQuoted), HTTP, Queue)
+		return fmt.Errorf("transport: %q must be %s or %s", clip.Runes(s.Transport, maxQuoted), HTTP, Queue)
 	case s.Transport == HTTP && s.URL == "" || s.Transport == Queue && s.Queue == "":
 		return fmt.Errorf("transport: %q is not there", s.Transport)
 	}

@@ -404,7 +404,7 @@ func (a *admission) next(ch *task.Change) error {
 		return err
 	}
 	if ch.Prev.State.Terminal() {
-		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s); it takes no further messages", ch.Prev.State.Word())
+		return apierror.New(a2a.ErrUnsupportedOperation, "the task has ended (%s) and accepts no more messages", ch.Prev.State.Word())
 	}
 	if a.live.unread() >= a.engine.cfg.MaxWaiting {
 		return &apierror.Error{Err: apierror.ErrExhausted, Message: "too many messages of this task wait to be read", RetryAfter: time.Second}

@@ -143,7 +143,7 @@ func TestFollowUpUsesTheCurrentAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := b.Send(t.Context(), alice, reply(id, "answer"))
-	if !errors.Is(err, a2a.ErrUnsupportedOperation) || !strings.Contains(err.Error(), "no longer here") {
+	if !errors.Is(err, a2a.ErrUnsupportedOperation) || !strings.Contains(err.Error(), "no longer exists") {
 		t.Errorf("answer to an agent that is gone: %v", err)
 	}
 	if got := b.get(id).Head.State; got != task.InputRequired {
@@ -168,7 +168,7 @@ func TestRunsOutliveTheirRegistration(t *testing.T) {
 		state  task.State
 	}{
 		{"updated", func(b *bench) error { return b.Update(skilled("one", relay("second"), "ask")) }, "second", task.Completed},
-		{"unregistered", func(b *bench) error { return b.Unregister("one") }, "the agent of this task is no longer here", task.Failed},
+		{"unregistered", func(b *bench) error { return b.Unregister("one") }, "the agent of this task no longer exists", task.Failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -494,7 +494,7 @@ func TestConcurrentRegistration(t *testing.T) {
 	}
 	for range 200 {
 		got, err := b.asked("sing")
-		if err == nil && !strings.HasPrefix(got, "agent-") && got != "the agent of this task is no longer here" {
+		if err == nil && !strings.HasPrefix(got, "agent-") && got != "the agent of this task no longer exists" {
 			t.Errorf("%q answered", got)
 		}
 		if err != nil && !errors.Is(err, a2a.ErrInvalidParams) {

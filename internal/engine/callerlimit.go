@@ -44,7 +44,7 @@ func (b *callerTasks) reserve(k ref, others int) (added bool, err error) {
 		return false, nil
 	}
 	if len(b.owners[k.owner])+others >= b.each {
-		refusal := apierror.New(apierror.ErrExhausted, "%d tasks of this caller are at work, which is the most", b.each)
+		refusal := apierror.New(apierror.ErrExhausted, "this caller has %d open tasks, which is the limit", b.each)
 		refusal.RetryAfter = retryTasks
 		return false, refusal
 	}

@@ -155,7 +155,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 	select {
 	case err := <-refused:
 		if err != nil && ctx.Err() == nil && !l.snapshot().State.Terminal() {
-			e.cfg.Logger.Info("agent refuses to cancel", "task", l.ref.id, "error", err)
+			e.cfg.Logger.Info("agent rejected the cancellation", "task", l.ref.id, "error", err)
 			at := l.snapshot().CancelAt
 			if err := e.withdrawCancel(l, at); err != nil {
 				e.deferWork(l, func(u *pendingWork) { u.withdrawn = at })

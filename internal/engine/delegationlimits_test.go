@@ -43,7 +43,7 @@ func TestHops(t *testing.T) {
 	}
 	b.register("a4", words("never"))
 	got := statusText(t, b.send(text("hi")))
-	if want := "too many have passed this on: main@"; !strings.Contains(got, want) || len(b.tasksOf("a3")) != 1 || len(b.tasksOf("a4")) != 0 {
+	if want := "the delegation chain is too long: main@"; !strings.Contains(got, want) || len(b.tasksOf("a3")) != 1 || len(b.tasksOf("a4")) != 0 {
 		t.Errorf("the answer is %q, want %q; a3 has %d tasks, a4 %d", got, want, len(b.tasksOf("a3")), len(b.tasksOf("a4")))
 	}
 }
@@ -63,7 +63,7 @@ func TestBudget(t *testing.T) {
 	b := start(t, engine.Config{Delegation: delegation.Limits{Budget: 5}}, greedy)
 	b.register("other", words("ok"))
 	a := b.send(text("hi"))
-	if got, want := statusText(t, a), "the budget of this work is spent: main@"; !strings.Contains(got, want) {
+	if got, want := statusText(t, a), "the budget of this work is used up: main@"; !strings.Contains(got, want) {
 		t.Errorf("the answer is %q, want %q", got, want)
 	}
 	// Each of the first children gets a share of the budget of five for itself.

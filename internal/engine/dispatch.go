@@ -23,7 +23,7 @@ func (e *Engine) launchAll(tickets []ticket) {
 }
 
 // goneAgent is the reason for the failure of a task whose agent is not registered.
-const goneAgent = "the agent of this task is no longer here"
+const goneAgent = "the agent of this task no longer exists"
 
 // launch claims and starts the next message of a task that has a place. If there is none, it
 // returns the tickets that may run instead. If the store fails, the ticket keeps its place.

@@ -230,7 +230,7 @@ func (e *Engine) storeOK() {
 		return
 	}
 	if e.health.Swap(nil) != nil {
-		e.cfg.Logger.Info("store works again")
+		e.cfg.Logger.Info("store recovered")
 		e.reconciler.wake.Send()
 	}
 }
@@ -248,7 +248,7 @@ func (e *Engine) storeFailed(err error) error {
 		detail = "the disk is read-only"
 	}
 	if e.health.Swap(&detail) == nil {
-		e.cfg.Logger.Error("store does not work", "error", err)
+		e.cfg.Logger.Error("store failed", "error", err)
 	}
 	return errors.Join(&apierror.Error{
 		Err: apierror.ErrUnavailable, Message: "the hub cannot store this now: " + detail, RetryAfter: 5 * time.Second,

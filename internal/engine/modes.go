@@ -32,7 +32,7 @@ func (e *Engine) advise(a *Agent, err error) error {
 		return err
 	}
 	if reason := f.Violations[0].Problem; e.advised.first(advice{a.Name, reason}) {
-		e.cfg.Logger.Warn("message goes to an agent whose card does not list its media types", "agent", a.Name, "reason", reason)
+		e.cfg.Logger.Warn("the agent's card does not list the media types of the message", "agent", a.Name, "reason", reason)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func checkOutput(a *Agent, r *op.Send) error {
 		}
 	}
 	return apierror.Field(a2a.ErrUnsupportedContentType, "configuration.acceptedOutputModes",
-		"agent %q gives none of these; it gives: %s", a.Name, strings.Join(modes, ", "))
+		"agent %q produces none of these; it produces: %s", a.Name, strings.Join(modes, ", "))
 }
 
 // inputModes returns the media types that the requested skill accepts, and outputModes those

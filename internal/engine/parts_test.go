@@ -376,7 +376,7 @@ func TestPartsTooLarge(t *testing.T) {
 		}
 	}}, agent.Traits{NoMessage: true}))
 	_, err := b.Send(t.Context(), alice, file("one", map[string]any{"raw": huge}))
-	if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), "message.parts[0].raw: has 1048577 bytes, and at most 1048576 are stored") {
+	if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), "message.parts[0].raw: has 1048577 bytes; the maximum is 1048576") {
 		t.Errorf("Send() = %v", err)
 	}
 	body, _ := json.Marshal(map[string]any{"messageId": "two", "role": "ROLE_USER", "parts": []any{map[string]any{"raw": bulk}, map[string]any{"raw": huge}}})
@@ -385,7 +385,7 @@ func TestPartsTooLarge(t *testing.T) {
 		t.Errorf("of a message that was refused (%v), %d parts are left", err, contents)
 	}
 	a := b.send(text("hi"))
-	if a.Head.State != task.Failed || !strings.Contains(statusText(t, a), "has 1048577 bytes, and at most 1048576 are stored") {
+	if a.Head.State != task.Failed || !strings.Contains(statusText(t, a), "has 1048577 bytes; the maximum is 1048576") {
 		t.Errorf("the task of an agent with too much = %v: %s", a.Head.State, statusText(t, a))
 	}
 }

@@ -94,7 +94,7 @@ func (e *Engine) roomForHook(h *task.Head, id string) (replaces bool, err error)
 	if replaces || len(have) < MaxPushConfigs {
 		return replaces, nil
 	}
-	return false, apierror.New(apierror.ErrExhausted, "the task has %d push notification configs, which is the most; delete one first", MaxPushConfigs)
+	return false, apierror.New(apierror.ErrExhausted, "the task has %d push notification configs, which is the limit; delete one first", MaxPushConfigs)
 }
 
 // GetPush returns a push notification config of a task of the caller.

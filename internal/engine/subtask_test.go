@@ -122,7 +122,7 @@ func TestBudgetOfAdopted(t *testing.T) {
 		}
 	}})
 	b.register("other", words("ok"))
-	if got, want := statusText(t, b.send(text("hi"))), "the budget of this work is spent: main@"; !strings.Contains(got, want) {
+	if got, want := statusText(t, b.send(text("hi"))), "the budget of this work is used up: main@"; !strings.Contains(got, want) {
 		t.Errorf("the answer is %q, want %q", got, want)
 	}
 	if n := len(b.tasksOf("other")); n < 2 || n > 5 {

@@ -361,7 +361,7 @@ func TestKilledHub(t *testing.T) {
 		r, _ = start(t, s)
 		synctest.Wait()
 		all := read(t, r, events.Query{After: events.First})
-		wantGap(t, all, "not stopped in order")
+		wantGap(t, all, "did not stop cleanly")
 		if last := brief(all[len(all)-2:]); !slices.Equal(last, []string{"gap", "hub.started"}) {
 			t.Errorf("the last events are %v", last)
 		}

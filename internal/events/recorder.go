@@ -100,7 +100,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 			continue
 		}
 		if !failed && ctx.Err() == nil {
-			r.log().Error("events cannot be stored; trying again", "error", err)
+			r.log().Error("events cannot be stored; retrying", "error", err)
 		}
 		failed = true
 		_ = backoff.Sleep(ctx, retryPause) // an error means that ctx has ended
@@ -131,7 +131,7 @@ func (r *Recorder) begin(ctx context.Context) {
 	first := []Event{{Type: HubStarted, Time: time.Now(), Data: map[string]any{"version": r.Version}}}
 	if n := len(page.Moments); err == nil && n > 0 && typeOf(page.Moments[n-1].Notice) != HubStopped {
 		first = append([]Event{{Type: Gap, Time: time.Now(), Data: map[string]any{
-			"reason": "the hub was not stopped in order: notices of its last moments may be missing; changes of tasks are complete",
+			"reason": "the hub did not stop cleanly: notices of its last moments may be missing; changes of tasks are complete",
 		}}}, first...)
 	}
 	r.mu.Lock()
@@ -164,7 +164,7 @@ func (r *Recorder) take() (batch [][]byte, lost int) {
 	if len(batch) == len(r.pending) && r.lost > 0 {
 		lost = r.lost
 		batch = append(batch, encode(&Event{Type: Gap, Time: time.Now(), Data: map[string]any{
-			"reason": "too many notices came at once", "lost": lost,
+			"reason": "too many notices arrived at the same time", "lost": lost,
 		}}))
 	}
 	return batch, lost

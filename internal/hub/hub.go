@@ -28,7 +28,7 @@ import (
 
 // ErrAnonymous is returned for an address that other machines can reach, if callers are not
 // authenticated.
-var ErrAnonymous = errors.New("anonymous callers are allowed on loopback addresses only")
+var ErrAnonymous = errors.New("anonymous callers are only allowed on loopback addresses")
 
 // CheckAddr returns ErrAnonymous for an address that is not on loopback.
 func CheckAddr(addr string) error {

@@ -126,7 +126,7 @@ func (h *Hub) Close() error {
 // QueueExecutor returns the executor of an agent at a queue.
 func (h *Hub) QueueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 	if h.parts.Bus == nil {
-		return nil, fmt.Errorf("the hub has no bus, and the agent is at the queue %s", s.Queue)
+		return nil, fmt.Errorf("the agent is at the queue %s, but the hub has no bus", s.Queue)
 	}
 	return &queue.Agent{Dispatcher: h.parts.Bus, Queue: s.Queue, Serial: s.Serial, Again: s.Again}, nil
 }

@@ -127,7 +127,7 @@ func (b *Inbox) List(ctx context.Context, q *Query) ([]Item, error) {
 // a *Settled with the settlement.
 func (b *Inbox) Answer(ctx context.Context, id ID, by, text string) (Item, error) {
 	if text == "" {
-		return Item{}, fmt.Errorf("%w: an answer has a text", ErrInvalid)
+		return Item{}, fmt.Errorf("%w: an answer needs a text", ErrInvalid)
 	}
 	return b.settle(ctx, id, Settlement{State: Answered, Answer: text, By: by})
 }
@@ -159,7 +159,7 @@ func (b *Inbox) Withdraw(ctx context.Context, id ID, reason string) error {
 // settle applies a person's settlement, if it fits the kind of the item.
 func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 	if len(s.Answer) > MaxAnswer {
-		return Item{}, fmt.Errorf("%w: a text of %d bytes is longer than %d", ErrInvalid, len(s.Answer), MaxAnswer)
+		return Item{}, fmt.Errorf("%w: a text of %d bytes exceeds the limit of %d", ErrInvalid, len(s.Answer), MaxAnswer)
 	}
 	it, err := b.Get(ctx, id)
 	if err != nil {
@@ -167,11 +167,11 @@ func (b *Inbox) settle(ctx context.Context, id ID, s Settlement) (Item, error) {
 	}
 	switch {
 	case it.Kind == Notice:
-		return it, fmt.Errorf("%w: a notice wants no answer", ErrInvalid)
+		return it, fmt.Errorf("%w: a notice cannot be answered", ErrInvalid)
 	case it.Kind == Approval && s.State == Answered:
 		return it, fmt.Errorf("%w: an approval is approved or refused, not answered", ErrInvalid)
 	case it.Kind == Question && s.State == Approved && (it.Draft == "" || s.Answer != ""):
-		return it, fmt.Errorf("%w: to approve a question is to take its draft; this one has none, or a text came with it: answer it", ErrInvalid)
+		return it, fmt.Errorf("%w: approving a question sends its draft; this one has no draft, or a text was given: answer it instead", ErrInvalid)
 	case it.Kind == Question && s.State == Approved:
 		s.State, s.Answer = Answered, it.Draft
 	}
@@ -214,7 +214,7 @@ func delivered(err error) string {
 
 // settleObsolete settles an item that needs no answer any more, and returns a *Settled.
 func (b *Inbox) settleObsolete(ctx context.Context, id ID, answer string) (Item, error) {
-	s := Settlement{State: Expired, Answer: "it was answered elsewhere, or its task has ended"}
+	s := Settlement{State: Expired, Answer: "it was already answered, or its task has ended"}
 	if answer != "" {
 		s = Settlement{State: Answered, Answer: answer}
 	}

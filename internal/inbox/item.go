@@ -124,7 +124,7 @@ func (s *Settlement) Check() error {
 	case Answered, Approved, Refused, Expired:
 		return nil
 	}
-	return fmt.Errorf("%w: no item can be settled as %q", ErrInvalid, s.State)
+	return fmt.Errorf("%w: invalid decision %q", ErrInvalid, s.State)
 }
 
 // Settles returns the item with s applied. It returns a *Settled if the item is settled, and
@@ -147,7 +147,7 @@ func (it *Item) Check() error {
 	case it.ID == "" || len(it.ID) > maxID:
 		return fmt.Errorf("%w: an item needs an id of at most %d bytes", ErrInvalid, maxID)
 	case it.Kind != Question && it.Kind != Approval && it.Kind != Notice:
-		return fmt.Errorf("%w: there is no kind %q", ErrInvalid, it.Kind)
+		return fmt.Errorf("%w: unknown kind %q", ErrInvalid, it.Kind)
 	case it.State != Open:
 		return fmt.Errorf("%w: a new item is open", ErrInvalid)
 	}

@@ -70,7 +70,7 @@ func (c ChatContent) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]ChatPart(c))
 }
 
-var errContent = errors.New("content is neither a string nor a list of parts")
+var errContent = errors.New("content must be a string or a list of parts")
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *ChatContent) UnmarshalJSON(b []byte) error {

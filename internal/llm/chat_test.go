@@ -64,7 +64,7 @@ var chatRows = []chatRow{
 	{name: "bytes of no type", part: raw("", "", "x"), json: `[{"type":"file","file":{"file_data":"data:application/octet-stream;base64,eA=="}}]`, oneWay: true},
 	{
 		name: "no media type", part: raw("a,b", "", "x"), json: `[{"type":"file","file":{"file_data":"data:application/octet-stream;base64,eA=="}}]`,
-		lost: []llm.Loss{gone("parts[0].mediaType", "is no media type")}, oneWay: true,
+		lost: []llm.Loss{gone("parts[0].mediaType", "is not a media type")}, oneWay: true,
 	},
 	{name: "image at a URL", part: a2a.NewFileURLPart("https://a.example/b.jpg?c", "image/jpeg"), json: `[{"type":"image_url","image_url":{"url":"https://a.example/b.jpg?c"}}]`},
 	{name: "some image at a URL", part: a2a.NewFileURLPart("https://a.example/b", "image/*"), json: `[{"type":"image_url","image_url":{"url":"https://a.example/b"}}]`},
@@ -151,21 +151,21 @@ func TestFromChatRefuses(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		`[{"text":"a"}]`:    "content[0].type: is required",
-		`[{"type":"film"}]`: `content[0].type: "film" is none of text, image_url, input_audio, file and refusal`,
+		`[{"type":"film"}]`: `content[0].type: "film" must be text, image_url, input_audio, file or refusal`,
 		`["a"]`:             "",
 		`7`:                 "",
 		`{}`:                "",
 		`[{"type":"text","text":"a"},{"type":"image_url"}]`:                       "content[1].image_url.url: is required",
 		`[{"type":"image_url","image_url":{"url":"data:image/png,a"}}]`:           "content[0].image_url.url: is a data URL that is not in base64",
 		`[{"type":"image_url","image_url":{"url":"data:image/png"}}]`:             "content[0].image_url.url: is a data URL without a comma",
-		`[{"type":"image_url","image_url":{"url":"data:image/png;base64,!"}}]`:    "content[0].image_url.url: is no valid base64",
-		`[{"type":"image_url","image_url":{"url":"data:text/html;base64,eA=="}}]`: `content[0].image_url.url: "text/html" is no media type of an image`,
+		`[{"type":"image_url","image_url":{"url":"data:image/png;base64,!"}}]`:    "content[0].image_url.url: is not valid base64",
+		`[{"type":"image_url","image_url":{"url":"data:text/html;base64,eA=="}}]`: `content[0].image_url.url: "text/html" is not an image media type`,
 		`[{"type":"input_audio"}]`:                                                "content[0].input_audio: is required",
-		`[{"type":"input_audio","input_audio":{"data":"!","format":"wav"}}]`:      "content[0].input_audio.data: is no valid base64",
-		`[{"type":"input_audio","input_audio":{"data":"eA==","format":"opus"}}]`:  `content[0].input_audio.format: "opus" is neither wav nor mp3`,
+		`[{"type":"input_audio","input_audio":{"data":"!","format":"wav"}}]`:      "content[0].input_audio.data: is not valid base64",
+		`[{"type":"input_audio","input_audio":{"data":"eA==","format":"opus"}}]`:  `content[0].input_audio.format: "opus" must be wav or mp3`,
 		`[{"type":"file"}]`:           "content[0].file: is required",
 		`[{"type":"file","file":{}}]`: "content[0].file.file_data: is required",
-		`[{"type":"file","file":{"file_data":"https://a.example/"}}]`: "content[0].file.file_data: is no data URL",
+		`[{"type":"file","file":{"file_data":"https://a.example/"}}]`: "content[0].file.file_data: is not a data URL",
 	} {
 		var c llm.ChatContent
 		err := json.Unmarshal([]byte(in), &c)
@@ -283,7 +283,7 @@ func TestFromChatMessages(t *testing.T) {
 		{Role: "assistant", Refusal: "no", ToolCalls: []llm.ChatToolCall{{ID: "c", Function: llm.ChatFunction{Name: "t", Arguments: "{"}}}},
 	})
 	want := []llm.Loss{
-		reshaped("messages[0].role", "is that of the caller, because A2A has no other for system"),
+		reshaped("messages[0].role", "is the caller's, because A2A has no other for system"),
 		gone("messages[1]", "has no content"), gone("messages[2].tool_call_id", "belongs to messages of the role tool"),
 		reshaped("messages[3].tool_calls[0].function.arguments", "are no JSON, and so a string"),
 	}
@@ -295,14 +295,14 @@ func TestFromChatMessages(t *testing.T) {
 	}
 	for want, m := range map[string]llm.ChatMessage{
 		"messages[0].role: is required": {},
-		`messages[0].role: "owner" is none of developer, system, user, assistant and tool`: {Role: "owner"},
-		"messages[0].tool_call_id: is required":                                            {Role: "tool"},
-		"messages[0].content[0]: a tool gives text":                                        {Role: "tool", ToolCallID: "c", Content: llm.ChatContent{{Type: "image_url"}}},
-		"messages[0].tool_calls: belong to messages of the role assistant":                 {Role: "user", ToolCalls: make([]llm.ChatToolCall, 1)},
-		"messages[0].tool_calls[0].id: is required":                                        {Role: "assistant", ToolCalls: make([]llm.ChatToolCall, 1)},
-		"messages[0].tool_calls[0].function.name: is required":                             {Role: "assistant", ToolCalls: []llm.ChatToolCall{{ID: "c"}}},
-		`messages[0].tool_calls[0].type: "custom" is not function`:                         {Role: "assistant", ToolCalls: []llm.ChatToolCall{{Type: "custom"}}},
-		"messages[0].content[0].type: is required":                                         {Role: "user", Content: make(llm.ChatContent, 1)},
+		`messages[0].role: "owner" must be developer, system, user, assistant or tool`: {Role: "owner"},
+		"messages[0].tool_call_id: is required":                                        {Role: "tool"},
+		"messages[0].content[0]: a tool gives text":                                    {Role: "tool", ToolCallID: "c", Content: llm.ChatContent{{Type: "image_url"}}},
+		"messages[0].tool_calls: belong to messages of the role assistant":             {Role: "user", ToolCalls: make([]llm.ChatToolCall, 1)},
+		"messages[0].tool_calls[0].id: is required":                                    {Role: "assistant", ToolCalls: make([]llm.ChatToolCall, 1)},
+		"messages[0].tool_calls[0].function.name: is required":                         {Role: "assistant", ToolCalls: []llm.ChatToolCall{{ID: "c"}}},
+		`messages[0].tool_calls[0].type: "custom" is not function`:                     {Role: "assistant", ToolCalls: []llm.ChatToolCall{{Type: "custom"}}},
+		"messages[0].content[0].type: is required":                                     {Role: "user", Content: make(llm.ChatContent, 1)},
 	} {
 		if _, _, err := llm.FromChatMessages([]llm.ChatMessage{m}); err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)

@@ -68,13 +68,13 @@ func (l *losses) fromChatMessage(at string, c *ChatMessage) (*a2a.Message, error
 	case "assistant":
 		m.Role = a2a.MessageRoleAgent
 	case "system", "developer":
-		l.reshaped(at+".role", "is that of the caller, because A2A has no other for "+c.Role)
+		l.reshaped(at+".role", "is the caller's, because A2A has no other for "+c.Role)
 	case "tool":
 		return m, l.fromTool(at, c, m)
 	case "":
 		return nil, broken(at+".role", "is required")
 	default:
-		return nil, broken(at+".role", "%q is none of developer, system, user, assistant and tool", clip.Bytes(c.Role, maxQuoted))
+		return nil, broken(at+".role", "%q must be developer, system, user, assistant or tool", clip.Bytes(c.Role, maxQuoted))
 	}
 	var err error
 	if m.Parts, err = l.fromChat(at+".content", c.Content); err != nil {
@@ -164,7 +164,7 @@ func (l *losses) fromChatPart(at string, p *ChatPart) (*a2a.Part, error) {
 	case "":
 		return nil, broken(at+".type", "is required")
 	}
-	return nil, broken(at+".type", "%q is none of text, image_url, input_audio, file and refusal", clip.Bytes(p.Type, maxQuoted))
+	return nil, broken(at+".type", "%q must be text, image_url, input_audio, file or refusal", clip.Bytes(p.Type, maxQuoted))
 }
 
 func refusal(text string) *a2a.Part {
@@ -181,7 +181,7 @@ func fromImage(at string, c *ChatImage) (*a2a.Part, error) {
 		case problem != "":
 			return nil, broken(at, "%s", problem)
 		case KindOf(mt) != KindImage:
-			return nil, broken(at, "%q is no media type of an image", clip.Bytes(mt, maxQuoted))
+			return nil, broken(at, "%q is not an image media type", clip.Bytes(mt, maxQuoted))
 		}
 		p = &a2a.Part{Content: a2a.Raw(raw), MediaType: mt}
 	} else {
@@ -200,7 +200,7 @@ func fromImage(at string, c *ChatImage) (*a2a.Part, error) {
 func fromAudio(at string, c *ChatAudio) (*a2a.Part, error) {
 	raw, err := decode(c.Data)
 	if err != nil {
-		return nil, broken(at+".data", "is no valid base64")
+		return nil, broken(at+".data", "is not valid base64")
 	}
 	switch c.Format {
 	case "wav":
@@ -208,7 +208,7 @@ func fromAudio(at string, c *ChatAudio) (*a2a.Part, error) {
 	case "mp3":
 		return &a2a.Part{Content: a2a.Raw(raw), MediaType: "audio/mpeg"}, nil
 	}
-	return nil, broken(at+".format", "%q is neither wav nor mp3", clip.Bytes(c.Format, maxQuoted))
+	return nil, broken(at+".format", "%q must be wav or mp3", clip.Bytes(c.Format, maxQuoted))
 }
 
 func (l *losses) fromFile(at string, c *ChatFile) (*a2a.Part, error) {

@@ -91,7 +91,7 @@ func (l *losses) fromBlock(at string, b *MCPBlock) *a2a.Part {
 		}
 		fromResource(b.Resource, p, rest)
 	default:
-		l.gone(at, "A2A has no place for a block of the type "+clip.Bytes(b.Type, maxQuoted))
+		l.gone(at, "A2A cannot carry a block of the type "+clip.Bytes(b.Type, maxQuoted))
 		return nil
 	}
 	put(rest, "annotations", b.Annotations)

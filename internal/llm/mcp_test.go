@@ -94,7 +94,7 @@ func TestFromMCPLosses(t *testing.T) {
 		{Type: "tool_use"}, {Type: "resource"}, {Type: "text", Text: "a", MIMEType: "text/html"}, {Type: "text", Meta: meta},
 	})
 	want := []llm.Loss{
-		gone("content[0]", "A2A has no place for a block of the type tool_use"), gone("content[1].resource", "is not there"),
+		gone("content[0]", "A2A cannot carry a block of the type tool_use"), gone("content[1].resource", "is not there"),
 		gone("content[2].mimeType", "a text has no media type in MCP"),
 		gone("content[3]._meta.parley/metadata.mcp", "has made way for that of the block"),
 	}

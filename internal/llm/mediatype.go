@@ -84,7 +84,7 @@ const (
 func readDataURL(s string) (mediaType string, raw []byte, problem string) {
 	rest, found := strings.CutPrefix(s, "data:")
 	if !found {
-		return "", nil, "is no data URL"
+		return "", nil, "is not a data URL"
 	}
 	head, body, found := strings.Cut(rest, ",")
 	if !found {
@@ -96,7 +96,7 @@ func readDataURL(s string) (mediaType string, raw []byte, problem string) {
 	}
 	raw, err := decode(body)
 	if err != nil {
-		return "", nil, "is no valid base64"
+		return "", nil, "is not valid base64"
 	}
 	return strings.TrimSpace(mediaType), raw, ""
 }

@@ -255,7 +255,7 @@ func (l *losses) chatRaw(at string, p *a2a.Part, raw []byte) ChatPart {
 	}
 	url, ok := dataURL(p.MediaType, raw)
 	if !ok {
-		l.gone(at+".mediaType", "is no media type")
+		l.gone(at+".mediaType", "is not a media type")
 	}
 	if ok && KindOf(p.MediaType) == KindImage {
 		l.text(at+".filename", p.Filename, "an image has no name there")

@@ -56,14 +56,14 @@ func CheckPrefix(prefix string) error {
 // checkPath checks whole, which stands for the caller's text said.
 func checkPath(text, whole string) error {
 	if len(text) > MaxKey {
-		return fmt.Errorf("%w: it has %d bytes; the longest has %d", ErrKey, len(text), MaxKey)
+		return fmt.Errorf("%w: it has %d bytes; the maximum is %d", ErrKey, len(text), MaxKey)
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
-		return fmt.Errorf("%w: it has a character that cannot be printed", ErrKey)
+		return fmt.Errorf("%w: it has a control character", ErrKey)
 	}
 	segments := strings.Split(whole, "/")
 	if len(segments) > maxSegments {
-		return fmt.Errorf("%w: it has %d segments; %d are the most", ErrKey, len(segments), maxSegments)
+		return fmt.Errorf("%w: it has %d segments; the maximum is %d", ErrKey, len(segments), maxSegments)
 	}
 	for _, s := range segments {
 		switch {
@@ -72,7 +72,7 @@ func checkPath(text, whole string) error {
 		case s == "." || s == "..":
 			return fmt.Errorf("%w: %q has the segment %q; write the whole key", ErrKey, text, s)
 		case len(s) > MaxSegment:
-			return fmt.Errorf("%w: a segment has %d bytes; the longest has %d", ErrKey, len(s), MaxSegment)
+			return fmt.Errorf("%w: a segment has %d bytes; the maximum is %d", ErrKey, len(s), MaxSegment)
 		}
 	}
 	return nil

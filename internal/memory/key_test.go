@@ -33,10 +33,10 @@ func TestKeyErrorsNameTheRemedy(t *testing.T) {
 		"":                         "it is empty; name it like session/main/plan",
 		"session/../other/plan":    `has the segment ".."; write the whole key`,
 		"a//b":                     `"a//b" has an empty segment; one slash between two names is enough`,
-		strings.Repeat("k", 1<<20): "it has 1048576 bytes; the longest has 512",
-		strings.Repeat("k", 200):   "a segment has 200 bytes; the longest has 160",
-		strings.Repeat("k/", 20):   "it has 21 segments; 16 are the most",
-		"a\x00b":                   "it has a character that cannot be printed",
+		strings.Repeat("k", 1<<20): "it has 1048576 bytes; the maximum is 512",
+		strings.Repeat("k", 200):   "a segment has 200 bytes; the maximum is 160",
+		strings.Repeat("k/", 20):   "it has 21 segments; the maximum is 16",
+		"a\x00b":                   "it has a control character",
 	} {
 		if err := CheckKey(key); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("CheckKey(%.40q) = %v, want %q", key, err, want)

@@ -164,7 +164,7 @@ func (s *Set) check(l *Limits) error {
 		return err
 	}
 	if len(s.Tags) > maxTags {
-		return fmt.Errorf("%w: %d tags; %d are the most", ErrInvalid, len(s.Tags), maxTags)
+		return fmt.Errorf("%w: %d tags; the maximum is %d", ErrInvalid, len(s.Tags), maxTags)
 	}
 	for _, t := range s.Tags {
 		if err := checkName("tag", t, maxTag); err != nil || t == "" {
@@ -173,13 +173,13 @@ func (s *Set) check(l *Limits) error {
 	}
 	switch {
 	case len(s.Value) > l.Value:
-		return fmt.Errorf("%w: it has %d bytes; %d are the most: shorten it, or make several notes", ErrTooLarge, len(s.Value), l.Value)
+		return fmt.Errorf("%w: it has %d bytes; the maximum is %d: shorten it, or split it into several notes", ErrTooLarge, len(s.Value), l.Value)
 	case !utf8.ValidString(s.Value):
 		return fmt.Errorf("%w: the value is not text in UTF-8", ErrInvalid)
 	case s.TTL < 0 || s.TTL > 0 && s.TTL < time.Millisecond:
 		return fmt.Errorf("%w: a note cannot end before it begins", ErrInvalid)
 	case s.TTL > l.MaxTTL:
-		return fmt.Errorf("%w: a note is kept for at most %v", ErrInvalid, l.MaxTTL)
+		return fmt.Errorf("%w: the maximum lifetime of a note is %v", ErrInvalid, l.MaxTTL)
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func (c *compiler) operations(a *agent, in map[string]Reply, key string) {
 	for name, r := range in {
 		at := key + "." + name
 		if _, ok := operationNamed(name); !ok && name != agentCard {
-			c.report(at, "is no operation; use the names of v1.0, such as GetTask, or %s", agentCard)
+			c.report(at, "is not an operation; use the names of v1.0, such as GetTask, or %s", agentCard)
 			continue
 		}
 		got := &reply{limited: r.Times > 0, left: r.Times, latency: r.Latency}
@@ -363,7 +363,7 @@ func (c *compiler) file(p object, path, key string) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxPartFile) {
-		err = fmt.Errorf("%s is no file of at most %d bytes", path, maxPartFile)
+		err = fmt.Errorf("%s is not a file of at most %d bytes", path, maxPartFile)
 	}
 	var b []byte
 	if err == nil {

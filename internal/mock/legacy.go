@@ -52,7 +52,7 @@ func modern(params object) (object, error) {
 	if role, ok := m["role"].(string); ok {
 		m["role"] = map[string]string{"user": "ROLE_USER", "agent": "ROLE_AGENT"}[role]
 		if m["role"] == "" {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "message.role", "%q is neither user nor agent", clip(role))
+			return nil, apierror.Field(a2a.ErrInvalidParams, "message.role", "%q must be user or agent", clip(role))
 		}
 	}
 	for i, p := range listOf(m["parts"]) {

@@ -54,7 +54,7 @@ func (p *ProtocolError) compile() (err *coded, problem string) {
 	}
 	switch {
 	case sentinel == nil:
-		return nil, strconv.Quote(clip(p.Name)) + " is no error of the protocol; use a name such as TaskNotFound"
+		return nil, strconv.Quote(clip(p.Name)) + " is not an error of the protocol; use a name such as TaskNotFound"
 	case p.Name == "" && p.Code == 0:
 		return nil, "needs a name or a code"
 	case p.RetryAfter < 0:

@@ -92,7 +92,7 @@ func unknownOp(name string) error {
 	if best := suggest.Nearest(clip.Bytes(name, maxQuoted), names[:]); best != "" {
 		meant = "; did you mean " + best + "?"
 	}
-	return fmt.Errorf("there is no operation %q%s", clip.Bytes(name, maxQuoted), meant)
+	return fmt.Errorf("unknown operation %q%s", clip.Bytes(name, maxQuoted), meant)
 }
 
 // Admin reports whether the operation is for administrators.

@@ -21,7 +21,7 @@ func parsePattern(s string) (pattern, error) {
 	case s == "":
 		return pattern{}, errors.New("a name is empty")
 	case strings.Contains(text, "*"):
-		return pattern{}, fmt.Errorf("in %q, * stands somewhere else than at the end", clip.Bytes(s, maxQuoted))
+		return pattern{}, fmt.Errorf("in %q, * is only allowed at the end", clip.Bytes(s, maxQuoted))
 	}
 	return pattern{text, open}, nil
 }

@@ -275,7 +275,7 @@ func (t *table) explain(caller *auth.Principal, r *Request) Decision {
 	case !known(caller):
 		return Decision{false, "the caller has no id"}
 	case r.Op.Admin() && caller.Anonymous():
-		return Decision{false, "callers without credentials administer nothing by a rule"}
+		return Decision{false, "a rule cannot let callers without credentials administer the hub"}
 	}
 	return Decision{false, "no rule allows it"}
 }

@@ -176,14 +176,14 @@ func TestBadRules(t *testing.T) {
 	}{
 		"nobody":        {policy.Rule{Ops: ops("send")}, "", "says not who"},
 		"no operation":  {policy.Rule{Who: policy.Anybody}, "allow", "names no operation"},
-		"unknown":       {policy.Rule{Ops: ops("sned"), Who: policy.Anybody}, "allow", `no operation "sned"; did you mean send?`},
-		"unknown group": {policy.Rule{Deny: true, Ops: ops("pull.*"), Who: policy.Anybody}, "deny", `no operation "pull.*"`},
-		"who":           {policy.Rule{Ops: ops("send"), Who: "ann"}, "who", `"ann" is none of`},
-		"star within":   {policy.Rule{Ops: ops("send"), Callers: []string{"a*b"}}, "callers", "somewhere else than at the end"},
+		"unknown":       {policy.Rule{Ops: ops("sned"), Who: policy.Anybody}, "allow", `unknown operation "sned"; did you mean send?`},
+		"unknown group": {policy.Rule{Deny: true, Ops: ops("pull.*"), Who: policy.Anybody}, "deny", `unknown operation "pull.*"`},
+		"who":           {policy.Rule{Ops: ops("send"), Who: "ann"}, "who", `invalid who "ann"`},
+		"star within":   {policy.Rule{Ops: ops("send"), Callers: []string{"a*b"}}, "callers", "only allowed at the end"},
 		"empty name":    {policy.Rule{Ops: ops("send"), Roles: []string{""}}, "roles", "a name is empty"},
 		"no agent":      {policy.Rule{Ops: ops("admin.keys"), Roles: []string{"a"}, Agents: []string{"x"}}, "agents", "none of the operations"},
 		"no skill":      {policy.Rule{Ops: ops("get"), Roles: []string{"a"}, Skills: []string{"x"}}, "skills", "only send and stream"},
-		"nobody admin":  {policy.Rule{Ops: ops("admin.*"), Who: policy.Anonymous}, "", "administer nothing"},
+		"nobody admin":  {policy.Rule{Ops: ops("admin.*"), Who: policy.Anonymous}, "", "cannot administer the hub"},
 	} {
 		_, err := policy.New(policy.Rules{List: []policy.Rule{{Ops: ops("get"), Who: policy.Anybody}, tt.rule}})
 		var wrong *policy.RuleError

@@ -97,7 +97,7 @@ func compile(r *Rule) (_ *rule, err error) {
 		return nil, &RuleError{Key: effect, Err: err}
 	}
 	if r.Who != "" && !slices.Contains(WhoValues(), r.Who) {
-		return nil, &RuleError{Key: "who", Err: fmt.Errorf("%q is none of %v; callers are named by callers, roles or owners", clip.Bytes(r.Who, maxQuoted), WhoValues())}
+		return nil, &RuleError{Key: "who", Err: fmt.Errorf("invalid who %q: use one of %v, or name callers, roles or owners", clip.Bytes(r.Who, maxQuoted), WhoValues())}
 	}
 	for _, list := range []struct {
 		key  string
@@ -133,7 +133,7 @@ func (c *rule) sense() error {
 	case len(c.skills) > 0 && c.ops&maskOf(Op.begins) == 0:
 		return &RuleError{Key: "skills", Err: errors.New("only send and stream are about a skill")}
 	case c.caller == Anonymous && !c.deny && c.ops&^maskOf(Op.Admin) == 0:
-		return &RuleError{Err: errors.New("callers without credentials administer nothing")}
+		return &RuleError{Err: errors.New("callers without credentials cannot administer the hub")}
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (h *Hub) listedExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	case e.Spec.Model != nil:
 		return h.specThinker(e.Spec.Model)
 	case at == directory.RockBot && h.rockBot == nil:
-		return nil, fmt.Errorf("the hub has no place on RockBot's exchange, where the agent is %s", e.Spec.RockBot)
+		return nil, fmt.Errorf("the agent is %s on RockBot's exchange, but the hub is not connected to it", e.Spec.RockBot)
 	case at == directory.RockBot:
 		return h.rockBotAgent(&e.Spec), nil
 	case at == directory.HTTP && h.core.Adopted(e.Name()) != nil:

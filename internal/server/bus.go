@@ -172,7 +172,7 @@ func (p *busParts) checks() []engine.Check {
 		check.Detail = "not connected yet; messages for agents at queues wait in the hub"
 	default:
 		check.Detail = fmt.Sprintf("not connected since %s: %s; messages for agents at queues wait in the hub",
-			c.Since.UTC().Format(time.RFC3339), cmp.Or(c.Reason, "no reason is known"))
+			c.Since.UTC().Format(time.RFC3339), cmp.Or(c.Reason, "the reason is unknown"))
 	}
 	return []engine.Check{check}
 }

@@ -25,7 +25,7 @@ func (h *Hub) busCertificate() (*tls.Config, error) {
 		return nil, fmt.Errorf("certificate of the bus (%s, %s): %w", files.Cert, files.Key, err)
 	}
 	if left := time.Until(c.Leaf.NotAfter); left < 0 {
-		h.logger.Warn("the certificate of the bus has expired: workers elsewhere will not believe it", "file", files.Cert, "expired", c.Leaf.NotAfter)
+		h.logger.Warn("the certificate of the bus has expired: workers on other machines reject it", "file", files.Cert, "expired", c.Leaf.NotAfter)
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{c}}, nil
 }

@@ -69,7 +69,7 @@ func (c *checker) Check(ctx context.Context, q *adminjson.CheckRequest) (*adminj
 	case report == nil:
 		return nil, fmt.Errorf("%w: %s", adminapi.ErrCheckInvalid, safedial.Explain(err))
 	case len(report.Results) == 0 && err == nil:
-		return nil, fmt.Errorf("%w: no requirement is called %q", adminapi.ErrCheckInvalid, q.Only)
+		return nil, fmt.Errorf("%w: unknown requirement %q", adminapi.ErrCheckInvalid, q.Only)
 	}
 	return reported(report, err), nil
 }

@@ -44,7 +44,7 @@ func (h *Hub) provider(name string) (llm.Provider, error) {
 		h.models[name] = p
 		return p, nil
 	}
-	return nil, configf("there is no model provider %q", name)
+	return nil, configf("unknown model provider %q", name)
 }
 
 func newProvider(c *config.ModelProvider) (llm.Provider, error) {

@@ -35,7 +35,7 @@ func (h *Hub) runPolicy(ctx context.Context) error {
 func (h *Hub) policyChanged(c *policyfile.Change) {
 	path := h.cfg.Policy.File
 	if c.Err == nil { // the Watcher logs errors
-		h.logger.Info("took a changed policy", "file", path, "sha256", c.Sum)
+		h.logger.Info("policy changed and applied", "file", path, "sha256", c.Sum)
 	}
 	for _, f := range c.Failures {
 		h.logger.Warn("a test of the policy fails", "at", f.At, "error", f.Text)

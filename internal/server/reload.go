@@ -48,7 +48,7 @@ func (h *Hub) followFiles(ctx context.Context) error {
 	for {
 		select {
 		case <-hangups:
-			h.logger.Info("reading all files of the configuration again")
+			h.logger.Info("reloading all configuration files")
 			h.files.Reload()
 		case <-ctx.Done():
 			return nil
@@ -110,13 +110,13 @@ func (r *reloader) read(ctx context.Context, asked bool) error {
 		if err := r.apply(ctx, c, now); err != nil {
 			return err
 		}
-		r.logger.Info("applied a changed configuration", "file", r.path, "keys", now)
+		r.logger.Info("configuration changed and applied", "file", r.path, "keys", now)
 	}
 	if len(later) > 0 {
 		r.logger.Warn("changed keys of the configuration need a restart of the hub", "file", r.path, "keys", later)
 	}
 	if len(now)+len(later) == 0 {
-		r.logger.Info("the configuration is that of the running hub again", "file", r.path)
+		r.logger.Info("the configuration is the same as that of the running hub again", "file", r.path)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (h *Hub) announcedAtRockBot(n *rockbot.Announcement) error {
 	h.nameAsConfigured(&s)
 	e, err := h.core.Directory().Get(string(s.Name))
 	if err == nil && (e.Spec.Local || e.Spec.Model != nil) {
-		return fmt.Errorf("%q is the name of an agent of the hub", s.Name)
+		return fmt.Errorf("the hub already has an agent %q", s.Name)
 	}
 	if n.Leaves {
 		// What an agent of a file has announced completes its entry, which stays.

@@ -56,12 +56,12 @@ func readSigner(path string) (*signature.Signer, error) {
 	size, err := atomicfile.PrivateSize(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, errors.New("there is no such file; this makes one: " +
+		return nil, errors.New("file not found; create one with: " +
 			"openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out FILE && chmod 600 FILE")
 	case err != nil:
 		return nil, err
 	case size > maxKeyFile:
-		return nil, fmt.Errorf("has %d bytes, which is too much for a key", size)
+		return nil, fmt.Errorf("has %d bytes, which is too large for a key", size)
 	}
 	text, err := textfile.Read(path)
 	if err != nil {

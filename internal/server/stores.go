@@ -113,7 +113,7 @@ func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error)
 	}
 	stop := serveWaiting(l)
 	defer stop()
-	h.logger.Warn("the database is not available; the hub waits for it", "error", cause)
+	h.logger.Warn("the database is unavailable; waiting for it", "error", cause)
 	for {
 		if err := backoff.Sleep(ctx, databaseRetry); err != nil {
 			return nil, fmt.Errorf("wait for the database: %w: %w", err, cause)
@@ -126,7 +126,7 @@ func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error)
 			return db, err
 		}
 		if err.Error() != cause.Error() {
-			h.logger.Warn("the database is still not available", "error", err)
+			h.logger.Warn("the database is still unavailable", "error", err)
 		}
 		cause = err
 	}
@@ -143,7 +143,7 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store) || ctx.Err() != nil {
 			return h, err
 		}
-		o.Logger.Warn("the database has failed while the hub started; it tries again", "error", err)
+		o.Logger.Warn("the database failed while the hub started; retrying", "error", err)
 		if cause := backoff.Sleep(ctx, databaseRetry); cause != nil {
 			return nil, fmt.Errorf("%w: %w", cause, err)
 		}
@@ -185,7 +185,7 @@ const masterName = "master.check"
 
 // ErrMasterKey is returned for a master key that is not the one with which the secrets in the
 // database are sealed.
-var ErrMasterKey = errors.New("the master key is not that of the database")
+var ErrMasterKey = errors.New("the master key does not match the database")
 
 // loadMaster returns the master key: that of the configuration, or else that of the data folder.
 func (h *Hub) loadMaster(ctx context.Context) (*seal.Sealer, error) {

@@ -32,13 +32,13 @@ func TestInterruptedWait(t *testing.T) {
 	stopped := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	log := &stopAt{text: "the hub waits for it", stop: func() { cancel(stopped) }}
+	log := &stopAt{text: "waiting for it", stop: func() { cancel(stopped) }}
 	cfg := &config.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Store: "postgres://127.0.0.1:1/x"}
 	_, err := Open(ctx, Options{Config: cfg, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if !errors.Is(err, stopped) || strings.Count(err.Error(), "stopped") != 1 {
 		t.Errorf("Open = %v, want the cause of its end once", err)
 	}
-	if text := log.String(); !strings.Contains(text, log.text) || strings.Contains(text, "tries again") {
+	if text := log.String(); !strings.Contains(text, log.text) || strings.Contains(text, "retrying") {
 		t.Errorf("the hub has logged %q", text)
 	}
 }

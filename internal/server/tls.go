@@ -27,7 +27,7 @@ func (h *Hub) openTLS() error {
 		}))
 	}
 	if leaf := h.tls.Leaf(); time.Now().After(leaf.NotAfter) || time.Now().Before(leaf.NotBefore) {
-		h.logger.Warn("the certificate is not good at this time", "file", files.Cert, "from", leaf.NotBefore, "to", leaf.NotAfter)
+		h.logger.Warn("the certificate is expired or not yet valid", "file", files.Cert, "from", leaf.NotBefore, "to", leaf.NotAfter)
 	}
 	return nil
 }

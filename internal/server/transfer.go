@@ -224,7 +224,7 @@ func checkKey(cfg *config.Config, check []byte) error {
 
 // ErrExportKey is returned for a master key that is not the one with which the secrets of an
 // export are sealed.
-var ErrExportKey = errors.New("the master key is not that of the export")
+var ErrExportKey = errors.New("the master key does not match the export")
 
 // partsImport writes large parts beside their folder, and moves them into it at the end.
 type partsImport struct{ dir string }
@@ -244,7 +244,7 @@ func (p *partsImport) begin() error {
 
 func (p *partsImport) file(h dump.FileHead, content io.Reader) error {
 	if !filepath.IsLocal(h.Name) || !strings.HasPrefix(h.Name, "owners/") {
-		return fmt.Errorf("%w: %q is no name of a part", dump.ErrDamaged, h.Name)
+		return fmt.Errorf("%w: invalid part name %q", dump.ErrDamaged, h.Name)
 	}
 	path := filepath.Join(p.temp(), filepath.FromSlash(h.Name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

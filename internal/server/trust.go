@@ -42,7 +42,7 @@ type trustParts struct {
 func (h *Hub) openTrust(ctx context.Context) error {
 	c, t := &h.cfg.Trust, &h.trust
 	if c.Summarizer != "" && !h.named(c.Summarizer) {
-		return configf("trust.summarizer: there is no agent %q in %s", c.Summarizer, source(h.cfg))
+		return configf("trust.summarizer: unknown agent %q in %s", c.Summarizer, source(h.cfg))
 	}
 	t.inbox = &inbox.Inbox{Store: h.stores.inbox, Logger: h.logger}
 	t.registry = &trust.Registry{Store: h.stores.trust, Logger: h.logger}

@@ -95,7 +95,7 @@ func (t *Tree) Append(dst []byte) []byte {
 var ErrEarly = errors.New("no other server has accepted the task")
 
 // ErrForm is returned for a value that is no tree.
-var ErrForm = errors.New("the list of tasks has an unknown form")
+var ErrForm = errors.New("the list of tasks has an unknown format")
 
 // Parse reads a tree of another server. It drops tasks that it cannot read, that were listed
 // before, whose parent is not listed before them, or that exceed the bounds.

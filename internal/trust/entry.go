@@ -53,7 +53,7 @@ var ErrInvalid = errors.New("invalid")
 func (e *Entry) Check() error {
 	switch {
 	case e.Subject == "" || len(e.Subject) > maxSubject:
-		return fmt.Errorf("%w: the agentId of an entry has from 1 to %d bytes", ErrInvalid, maxSubject)
+		return fmt.Errorf("%w: the agentId of an entry must have 1 to %d bytes", ErrInvalid, maxSubject)
 	case !e.Level.Valid():
 		return fmt.Errorf("%w: %s is not one of observe (1), learn (2), propose (3) and act (4)", ErrInvalid, e.Level)
 	case len(e.Skills) > maxSkills:
@@ -61,7 +61,7 @@ func (e *Entry) Check() error {
 	}
 	for _, s := range e.Skills {
 		if s == "" || len(s) > maxSkill {
-			return fmt.Errorf("%w: an approved skill has from 1 to %d bytes", ErrInvalid, maxSkill)
+			return fmt.Errorf("%w: an approved skill must have 1 to %d bytes", ErrInvalid, maxSkill)
 		}
 	}
 	return nil

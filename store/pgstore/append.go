@@ -45,7 +45,7 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	r.size = len(r.change.Data) + len(c.Next.StatusMessage) + sqlstore.BesideBytes(c)
 	if r.size > sqlstore.MaxAppend {
 		r.free()
-		return fmt.Errorf("%d bytes are more than %d", r.size, sqlstore.MaxAppend)
+		return fmt.Errorf("%d bytes exceed the limit of %d", r.size, sqlstore.MaxAppend)
 	}
 	answered, err := t.db.writer.queue.Wait(ctx, r)
 	if err == nil {

@@ -116,7 +116,7 @@ func (r *chunkReader) Read(b []byte) (int, error) {
 func (c *conn) loadPart(h dump.FileHead, r io.Reader) error {
 	name, ok := blobstore.ParseName(h.Name)
 	if !ok {
-		return fmt.Errorf("%w: %q is no name of a part", dump.ErrDamaged, h.Name)
+		return fmt.Errorf("%w: invalid part name %q", dump.ErrDamaged, h.Name)
 	}
 	if name.Ref != "" {
 		return c.loadRef(&name, r)
@@ -130,7 +130,7 @@ func (c *conn) loadPart(h dump.FileHead, r io.Reader) error {
 	}
 	added, err := at.finish(name.Space)
 	if err == nil && !added {
-		err = fmt.Errorf("%w: part %s comes twice", dump.ErrDamaged, name.Digest)
+		err = fmt.Errorf("%w: duplicate part %s", dump.ErrDamaged, name.Digest)
 	}
 	return err
 }

@@ -141,7 +141,7 @@ func (s *stmt) Int() int64 {
 		return int64(int16(binary.BigEndian.Uint16(b)))
 	}
 	if s.err == nil {
-		s.err = fmt.Errorf("column %d of statement %d is no number: %w", s.at, s.q, task.ErrCorrupt)
+		s.err = fmt.Errorf("column %d of statement %d is not a number: %w", s.at, s.q, task.ErrCorrupt)
 	}
 	return 0
 }

@@ -43,7 +43,7 @@ func (t Tasks) append(ctx context.Context, c *task.Change) error {
 	r.size = len(r.change.Data) + len(r.change.Rest) + sqlstore.BesideBytes(c)
 	if r.size > sqlstore.MaxAppend {
 		r.free()
-		return fmt.Errorf("%d bytes are more than %d", r.size, sqlstore.MaxAppend)
+		return fmt.Errorf("%d bytes exceed the limit of %d", r.size, sqlstore.MaxAppend)
 	}
 	if err := t.db.stage(ctx, &r.change); err != nil {
 		return err

@@ -32,7 +32,7 @@ func mixed(path string) (*Loss, error) {
 		return nil, nil // damaged, which others report; or made by an earlier version
 	case own.store != "" && own.store != first.store:
 		return &Loss{
-			Reason: fmt.Sprintf("the write-ahead log belongs to another file: its store is %x, and that of the file is %x", first.store, own.store),
+			Reason: fmt.Sprintf("the write-ahead log belongs to another file: its store is %x, the file's is %x", first.store, own.store),
 			Known:  base, Found: own.commits,
 		}, nil
 	case own.commits < base:

@@ -24,7 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/trust"
 )
 
-var errNoHub = errors.New("a gate needs a hub, which says who calls")
+var errNoHub = errors.New("a gate needs a hub, which identifies the caller")
 
 // Phases of a request.
 const (

@@ -26,12 +26,12 @@ func ParseHours(text string) (from, to time.Duration, err error) {
 	}{{a, &from}, {b, &to}} {
 		at, err := time.Parse("15:04", strings.TrimSpace(part.text))
 		if err != nil {
-			return 0, 0, fmt.Errorf("%.40q are not hours like 09:00-17:00", text)
+			return 0, 0, fmt.Errorf("%.40q is not a time range like 09:00-17:00", text)
 		}
 		*part.into = time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute
 	}
 	if from >= to {
-		return 0, 0, fmt.Errorf("%.40q are not hours like 09:00-17:00: they end before they begin", text)
+		return 0, 0, fmt.Errorf("%.40q is not a time range like 09:00-17:00: the end is before the start", text)
 	}
 	return from, to, nil
 }

@@ -59,7 +59,7 @@ func TestClockRejectsUnknownZones(t *testing.T) {
 	} {
 		events := run(t, "clock", asking(part))
 		text := final(t, events, a2a.TaskStateRejected).Status.Message.Parts[0].Text()
-		if !strings.HasPrefix(text, "there is no time zone ") || len(text) > 120 {
+		if !strings.HasPrefix(text, "unknown time zone ") || len(text) > 120 {
 			t.Errorf("rejection = %q, want a short one that names the zone", text)
 		}
 	}

@@ -26,7 +26,7 @@ func find(t testing.TB, name task.Agent) builtin.Agent {
 			return a
 		}
 	}
-	t.Fatalf("there is no agent %q", name)
+	t.Fatalf("unknown agent %q", name)
 	return builtin.Agent{}
 }
 

@@ -18,7 +18,7 @@ import (
 func clock(_ context.Context, ec *a2asrv.ExecutorContext, yield yieldFunc) {
 	zone, err := time.LoadLocation(zoneName(ec.Message))
 	if err != nil {
-		problem := "there is no time zone " + quoted(zoneName(ec.Message))
+		problem := "unknown time zone " + quoted(zoneName(ec.Message))
 		emit(yield, agent.Status(ec, a2a.TaskStateRejected, a2a.NewTextPart(problem)))
 		return
 	}

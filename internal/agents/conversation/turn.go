@@ -52,7 +52,7 @@ func (t *turn) run(ctx context.Context) {
 }
 
 // errNoResumer is returned if a Conversation asks for tools but cannot receive their results.
-var errNoResumer = errors.New("the conversation asks for tools, and is no Resumer")
+var errNoResumer = errors.New("the conversation asks for tools but does not implement Resumer")
 
 func (t *turn) converse(ctx context.Context, pending []*llm.ClientCall, results []*llm.ClientResult) error {
 	if err := t.open(ctx, pending); err != nil {

@@ -61,7 +61,7 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 		}
 		pause := max(retryAfter(err), wait/2+rand.N(wait))
 		if pause > maxWait {
-			return nil, fmt.Errorf("%w; it asks to be left alone for %v", err, pause.Round(time.Second))
+			return nil, fmt.Errorf("%w; it asks callers to wait %v", err, pause.Round(time.Second))
 		}
 		s.agent.logger().DebugContext(ctx, "model is asked again", "task", s.ec.TaskID, "in", pause, "error", err)
 		if err := backoff.Sleep(ctx, pause); err != nil {
@@ -169,7 +169,7 @@ func (g *gathering) add(d *llm.Delta) error {
 	case g.size > maxAnswer:
 		return publicError("the answer is longer than %d bytes", maxAnswer)
 	case len(g.calls) > maxCalls:
-		return publicError("the model wants more than %d calls at once", maxCalls)
+		return publicError("the model requested more than %d calls in one turn", maxCalls)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func publicText(err error) string {
 	case e.Reason != "":
 		return e.Reason
 	case e.Status == 429:
-		return "it takes no more requests now (status 429)"
+		return "it accepts no more requests for now (status 429)"
 	case e.Status == 401 || e.Status == 403:
 		return fmt.Sprintf("it does not accept the hub's credentials (status %d)", e.Status)
 	case e.Status != 0:

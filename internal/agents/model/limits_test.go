@@ -31,7 +31,7 @@ func TestProvidersThatFail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ first, second, want string }{
 		"busy for a while": {"{times: 2, error: {status: 429, retry_after: 3s}}, {text: here I am}", "", "COMPLETED: here I am"},
-		"busy":             {"{error: {status: 429}}", "", "FAILED: no model has answered: first: it takes no more requests now (status 429)"},
+		"busy":             {"{error: {status: 429}}", "", "FAILED: no model has answered: first: it accepts no more requests for now (status 429)"},
 		"busy for long":    {"{error: {status: 429, retry_after: 1h}}", "{text: second}", "COMPLETED: second"},
 		"refused":          {"{error: {status: 401, message: bad key sk-1}}", "", "FAILED: no model has answered: first: it does not accept the hub's credentials (status 401)"},
 		"fallback":         {"{error: {status: 500}}", "{text: second}", "COMPLETED: second"},

@@ -119,7 +119,7 @@ func (s *session) unknown(name string) guard.Text {
 	}
 	quoted := s.echo(strconv.Quote(name))
 	if len(names) == 0 {
-		return guard.Words("There is no tool %s; there are no tools at all. Answer without.", quoted)
+		return guard.Words("There is no tool %s; there are no tools at all. Answer without tools.", quoted)
 	}
 	return guard.Words("There is no tool %s. Call one of these, with its name exactly so: %s.", quoted, guard.Join(", ", names...))
 }

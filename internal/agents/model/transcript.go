@@ -127,7 +127,7 @@ func (t *transcript) applyTurn(tn *turn) error {
 func (t *transcript) with(key string, change func(*call)) error {
 	c := t.byKey[key]
 	if c == nil {
-		return fmt.Errorf("there is no call %q", key)
+		return fmt.Errorf("unknown call %q", key)
 	}
 	change(c)
 	return nil

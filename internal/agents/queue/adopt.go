@@ -82,7 +82,7 @@ func (d *Dispatcher) adopt(hub string, signer Signer) (*Dispatcher, func()) {
 		}
 		x.all[hub] = a
 		x.startLocked(a)
-		d.log().Info("this hub acts for another one, whose workers report to it", "hub", hub)
+		d.log().Info("this hub acts for another hub, whose workers report to it", "hub", hub)
 	}
 	a.users++
 	return a.Dispatcher, func() {

@@ -213,11 +213,11 @@ func (c *DeadLetters) sweep(ctx context.Context) error {
 // The reasons why a letter cannot be replayed.
 var (
 	// ErrUnreadable is returned if the letter holds no envelope.
-	ErrUnreadable = errors.New("it is no envelope")
+	ErrUnreadable = errors.New("it is not an envelope")
 	// ErrForged is returned if the envelope claims to be from this hub without its signature.
-	ErrForged = errors.New("it is not from this hub, although it says so")
+	ErrForged = errors.New("it claims to be from this hub but is not")
 	// ErrNoQueue is returned if the letter's former queue is unknown.
-	ErrNoQueue = errors.New("the queue that it was in is not known")
+	ErrNoQueue = errors.New("the queue that it was in is unknown")
 )
 
 // Replay publishes a letter again at its former queue, with a new id, and drops it. The error

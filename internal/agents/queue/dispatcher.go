@@ -182,7 +182,7 @@ func (d *Dispatcher) receive(ctx context.Context, s bus.Subscription, handle fun
 
 // refuse moves an invalid envelope, or one for another hub, to Dead.
 func (d *Dispatcher) refuse(ctx context.Context, delivery *bus.Delivery, reason string) {
-	d.log().Warn("envelope refused", "at", delivery.At, "type", delivery.Type, "from", delivery.Source, "reason", reason)
+	d.log().Warn("envelope rejected", "at", delivery.At, "type", delivery.Type, "from", delivery.Source, "reason", reason)
 	d.logSettlement(delivery.DeadLetter(ctx, reason))
 }
 

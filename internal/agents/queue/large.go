@@ -32,7 +32,7 @@ func (d *Dispatcher) reserve(l *largeData, of *protocol.Blob) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.reserved+of.Size > limit {
-		d.log().Warn("no room for large content: it waits", "size", of.Size, "held", d.reserved, "limit", limit)
+		d.log().Warn("not enough memory for large content; it waits", "size", of.Size, "held", d.reserved, "limit", limit)
 		return false
 	}
 	d.reserved += of.Size
@@ -132,7 +132,7 @@ func (r *run) loadContent(f *fetch) bool {
 		return true
 	}
 	if r.state.Seq == 0 {
-		r.d.log().Info("content of work has changed: it is published again", "agent", r.name, "task", r.key.id)
+		r.d.log().Info("the content of the work changed; publishing it again", "agent", r.name, "task", r.key.id)
 		r.d.stop(r.ctx, r.newMessage(), "the message or its task has changed: it is published again")
 		r.redispatch()
 	}

@@ -121,7 +121,7 @@ func (r *run) handleExpiredLease(due, now time.Time) {
 	if r.d.Lost != nil {
 		r.d.Lost(r.name, r.state.Worker)
 	}
-	r.handleLostWorker(fmt.Sprintf("has given no sign of life for %v", r.d.lease()))
+	r.handleLostWorker(fmt.Sprintf("has not been heard from for %v", r.d.lease()))
 }
 
 // handleDeadline ends a task whose deadline has passed.

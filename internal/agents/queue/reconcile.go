@@ -58,7 +58,7 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 			return
 		case <-clock.C:
 			if by := d.clock.setBack(); by > 0 {
-				d.log().Warn("the clock was set back: waiting work is published again", "by", by)
+				d.log().Warn("the clock was set back; publishing waiting work again", "by", by)
 				d.publishAll(ctx)
 			}
 		case now := <-ticker.C:
@@ -97,7 +97,7 @@ func (d *Dispatcher) compare(ctx context.Context, o bus.Operator, since time.Tim
 		case !before[name]:
 			short[name] = true
 		default:
-			d.log().Warn("work is missing in its queue: it is published again", "agent", name, "tasks", n, "in_queue", found)
+			d.log().Warn("the work is missing from its queue; publishing it again", "agent", name, "tasks", n, "in_queue", found)
 			for _, r := range b.waiting {
 				r.mail.put(lostWork{})
 			}

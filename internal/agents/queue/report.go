@@ -141,7 +141,7 @@ func (r *run) handleRefusal(reason string) {
 	if r.cancel == nil {
 		return
 	}
-	r.d.log().Info("worker refuses to cancel", "agent", r.name, "task", r.key.id, "worker", r.state.Worker, "reason", reason)
+	r.d.log().Info("worker rejected the cancellation", "agent", r.name, "task", r.key.id, "worker", r.state.Worker, "reason", reason)
 	close(r.cancel.refused)
 	r.cancel, r.schedule.cancel = nil, time.Time{}
 }

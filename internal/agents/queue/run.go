@@ -268,7 +268,7 @@ func (r *run) handleClaim(c *claim) {
 	s := &r.state
 	switch {
 	case !c.mayServe(r.name):
-		r.d.log().Warn("claim of a worker that is not of the agent", "agent", r.name, "task", r.key.id, "worker", c.Worker, "of", c.from)
+		r.d.log().Warn("claim of a worker of another agent", "agent", r.name, "task", r.key.id, "worker", c.Worker, "of", c.from)
 		r.deny(c, "it is for another agent")
 	case s.claimed() && c.Worker == s.Worker && c.Nonce == s.Nonce:
 		r.grantAgain()
@@ -414,9 +414,9 @@ func (r *run) handleHeartbeat(b heartbeat) bool {
 // rejectToken logs an invalid token. It stops the sender unless this has the name of the worker
 // that has the job: the name may be forged.
 func (r *run) rejectToken(worker string) {
-	r.d.log().Warn("token is not that of the grant", "agent", r.name, "task", r.key.id, "worker", worker)
+	r.d.log().Warn("the token does not match the grant", "agent", r.name, "task", r.key.id, "worker", worker)
 	if worker != r.state.Worker {
-		r.d.stop(r.ctx, &workerMessage{to: worker, about: r.key, epoch: r.state.Epoch}, "the token is not that of the grant")
+		r.d.stop(r.ctx, &workerMessage{to: worker, about: r.key, epoch: r.state.Epoch}, "the token does not match the grant")
 	}
 }
 

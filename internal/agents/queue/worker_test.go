@@ -231,7 +231,7 @@ func TestSkills(t *testing.T) {
 		}
 		for skill, want := range map[string]string{
 			"SING": "TASK_STATE_COMPLETED Sing", "dance": "TASK_STATE_COMPLETED dance",
-			"idle": `TASK_STATE_FAILED the handler of skill "idle" published neither a result nor an error`,
+			"idle": `TASK_STATE_FAILED the handler of skill "idle" returned no result and no error`,
 			"cook": `TASK_STATE_FAILED there is no skill "cook" here: Sing, dance, idle`,
 			"":     "TASK_STATE_FAILED a skill has to be named: Sing, dance, idle",
 		} {
@@ -516,14 +516,14 @@ func TestInvalidWorkers(t *testing.T) {
 	skill := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "a"}}
 	capital := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "A"}}
 	for want, w := range map[string]*worker.Worker{
-		"Bus is missing":              {Name: "x", Executor: echo},
-		"neither Executor nor Skills": {Bus: b, Name: "x"},
-		"both Executor and Skills":    {Bus: b, Name: "x", Executor: echo, Skills: []worker.Skill{skill}},
-		`Name ""`:                     {Bus: b, Executor: echo},
-		`Name "a b"`:                  {Bus: b, Name: "a b", Executor: echo},
-		`skill "A" has two handlers`:  {Bus: b, Name: "x", Skills: []worker.Skill{skill, capital}},
-		`skill "a" has no Handler`:    {Bus: b, Name: "x", Skills: []worker.Skill{{AgentSkill: skill.AgentSkill}}},
-		"number 1 of Skills":          {Bus: b, Name: "x", Skills: []worker.Skill{{Handler: echo}}},
+		"Bus is missing":                 {Name: "x", Executor: echo},
+		"Executor or Skills is required": {Bus: b, Name: "x"},
+		"both Executor and Skills":       {Bus: b, Name: "x", Executor: echo, Skills: []worker.Skill{skill}},
+		`Name ""`:                        {Bus: b, Executor: echo},
+		`Name "a b"`:                     {Bus: b, Name: "a b", Executor: echo},
+		`skill "A" has two handlers`:     {Bus: b, Name: "x", Skills: []worker.Skill{skill, capital}},
+		`skill "a" has no Handler`:       {Bus: b, Name: "x", Skills: []worker.Skill{{AgentSkill: skill.AgentSkill}}},
+		"number 1 of Skills":             {Bus: b, Name: "x", Skills: []worker.Skill{{Handler: echo}}},
 	} {
 		if err := w.Run(t.Context()); !errors.Is(err, worker.ErrWorker) || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run = %v, want %s", err, want)

@@ -59,13 +59,13 @@ type agentSkill struct {
 func readAnnouncement(source string, body []byte) (*Announcement, error) {
 	var c agentCard
 	if err := rawjson.Unmarshal(body, &c); err != nil {
-		return nil, fmt.Errorf("is no AgentCard: %w", rawjson.Readable(err))
+		return nil, fmt.Errorf("is not an AgentCard: %w", rawjson.Readable(err))
 	}
 	switch {
 	case c.AgentName == "":
-		return nil, errors.New("is no AgentCard: agentName is missing")
+		return nil, errors.New("is not an AgentCard: agentName is missing")
 	case c.AgentName != source:
-		return nil, fmt.Errorf("announces %q, but its source is %q", clip(c.AgentName), clip(source))
+		return nil, fmt.Errorf("announced as %q, but its source is %q", clip(c.AgentName), clip(source))
 	}
 	n := &Announcement{URL: c.URL, Leaves: c.IsDeregistering, Card: &a2a.AgentCard{
 		Name: c.AgentName, Description: c.Description, Version: c.Version,
@@ -91,7 +91,7 @@ func (x *Exchange) discovery() amqpbus.Queue {
 func (x *Exchange) receiveCards(ctx context.Context) error {
 	return x.receive(ctx, x.discovery(), prefetch, func(a *amqpbus.Arrival) {
 		if a.Type != typeCard {
-			x.refuse(a, "is no AgentCard")
+			x.refuse(a, "is not an AgentCard")
 			return
 		}
 		n, err := readAnnouncement(a.Headers[sourceHeader], a.Body)

@@ -229,7 +229,7 @@ func (x *Exchange) receive(ctx context.Context, q amqpbus.Queue, open int, f fun
 
 // refuse moves an invalid message to the dead letters.
 func (x *Exchange) refuse(a *amqpbus.Arrival, why string) {
-	x.log().Warn("message of RockBot is refused", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
+	x.log().Warn("message of RockBot rejected", "topic", a.Topic, "id", a.ID, "type", a.Type, "reason", why)
 	x.settle(a.Refuse())
 }
 

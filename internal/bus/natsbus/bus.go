@@ -123,7 +123,7 @@ func (b *Bus) begin(ctx context.Context) error {
 		return b.opened(err)
 	}
 	if up, _ := b.link.state(); up == nil && !b.nc.IsConnected() {
-		b.log.Warn("bus: not reachable yet, trying again", "server", b.options.target(), "error", cmp.Or(b.nc.LastError(), nats.ErrNoServers))
+		b.log.Warn("bus: not reachable yet, retrying", "server", b.options.target(), "error", cmp.Or(b.nc.LastError(), nats.ErrNoServers))
 		return nil
 	}
 	err := b.declare(ctx)

@@ -55,7 +55,7 @@ func (b *Bus) requested(err error) error {
 // a queue.
 func (b *Bus) operate(ctx context.Context, queue bus.Address) (context.Context, context.CancelFunc, error) {
 	if queue.Kind == bus.TopicKind {
-		return nil, nil, fmt.Errorf("a topic is no queue: %w", bus.ErrInvalid)
+		return nil, nil, fmt.Errorf("a topic is not a queue: %w", bus.ErrInvalid)
 	}
 	if err := b.check(ctx, queue); err != nil {
 		return nil, nil, err

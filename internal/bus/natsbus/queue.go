@@ -296,7 +296,7 @@ func (r *receiver) status(m *nats.Msg, status string) (again bool) {
 		return false
 	}
 	// 409: the consumer was deleted, has another leader, or has too many waiting requests.
-	r.b.log.Warn("bus: request for envelopes refused", "queue", r.at.Name, "status", status, "reason", text)
+	r.b.log.Warn("bus: request for envelopes rejected", "queue", r.at.Name, "status", status, "reason", text)
 	r.b.undeclare()
 	return true
 }

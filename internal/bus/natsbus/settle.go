@@ -130,7 +130,7 @@ func (it *item) deadLetter(ctx context.Context, reason string) error {
 	if err := b.store(ctx, m); err != nil {
 		return err
 	}
-	b.log.Warn("bus: envelope is dead", "queue", it.r.at.Name, "reason", reason)
+	b.log.Warn("bus: envelope moved to the dead letters", "queue", it.r.at.Name, "reason", reason)
 	return b.answer(ctx, it.m, "+ACK")
 }
 
@@ -145,7 +145,7 @@ func (b *Bus) answer(ctx context.Context, m *nats.Msg, what string) error {
 // disconnected, the end of the lease has the same effect.
 func (b *Bus) requeue(m *nats.Msg, after time.Duration) {
 	if err := b.nc.Publish(m.Reply, []byte(nak(after))); err != nil {
-		b.log.Warn("bus: envelope comes again after its lease only", "error", err)
+		b.log.Warn("bus: envelope is redelivered only after its lease", "error", err)
 	}
 }
 

@@ -61,7 +61,7 @@ func (r *run) client(ctx context.Context, s *step) error {
 	}
 	op, known := operations[s.Client.Operation]
 	if !known {
-		return unclear(fmt.Sprintf("there is no operation %q", s.Client.Operation))
+		return unclear(fmt.Sprintf("unknown operation %q", s.Client.Operation))
 	}
 	parsed, err := parse(ctx, op, payload)
 	if err != nil {

@@ -229,7 +229,7 @@ func (l *loader) unique() error {
 			for i := range s.Tests {
 				id := s.Tests[i].ID
 				if other, twice := seen[id]; twice {
-					return fmt.Errorf("%s: the test %s is in %s as well", d.path, id, other)
+					return fmt.Errorf("%s: the test %s is also in %s", d.path, id, other)
 				}
 				seen[id] = d.path
 			}

@@ -51,7 +51,7 @@ func isKind(want any, f *wire.Fault) error {
 			kind = k
 		}
 		if !kind.Known() {
-			return unclear(fmt.Sprintf("there is no error type %q", want))
+			return unclear(fmt.Sprintf("unknown error type %q", want))
 		}
 		if !f.Is(kind) {
 			return &mismatch{"", want, "an " + f.String()}

@@ -273,7 +273,7 @@ func TestExpectFault(t *testing.T) {
 		`{"message": {"contains": "x"}}`:                            "error.message",
 		`{"details": {"reason": "X"}}`:                              "error.details",
 		`{"data": {"type": "object"}}`:                              "error.data",
-		`{"error_type": "NoSuchError"}`:                             "there is no error type",
+		`{"error_type": "NoSuchError"}`:                             "unknown error type",
 		`{"error_type": "ExtendedCardNotSupportedError"}`:           "want ExtendedCardNotSupportedError",
 	} {
 		got := expectFault(decode(t, want).(map[string]any), f)

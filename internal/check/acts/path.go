@@ -59,7 +59,7 @@ func element(index string) (func(any) []any, error) {
 	}
 	n, err := strconv.Atoi(index)
 	if err != nil || n < 0 {
-		return nil, fmt.Errorf("%q is no index", index)
+		return nil, fmt.Errorf("%q is not an index", index)
 	}
 	return func(v any) []any {
 		if list, ok := v.([]any); ok && n < len(list) {
@@ -91,7 +91,7 @@ var conditionForm = regexp.MustCompile(`^\s*(\S+)\s+(==|!=|in)\s+(.+?)\s*$`)
 func parseCondition(s string) (*condition, error) {
 	m := conditionForm.FindStringSubmatch(s)
 	if m == nil {
-		return nil, fmt.Errorf("the condition %q is none of path == value, path != value and path in [values]", s)
+		return nil, fmt.Errorf("invalid condition %q: write path == value, path != value or path in [values]", s)
 	}
 	c := &condition{path: m[1], negate: m[2] == "!=", values: []string{m[3]}}
 	if m[2] == "in" {

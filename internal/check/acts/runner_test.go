@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 		{"wrong status", strings.Replace(send, "    capture", "    expect: {status: 201}\n    capture", 1), Fail, "status is 200, want 201"},
 		{"body without a word", strings.Replace(send, "    capture", "    expect: {task: {id: x}}\n    capture", 1), Fail, "task.id is"},
 		{"nothing to capture", strings.Replace(send, "task.id", "task.nothing", 1), Fail, "task.nothing is absent"},
-		{"unknown variable", "steps: [{id: a, operation: get_task, params: {id: '{{who}}'}}]", Fail, "no value for {{who}}"},
+		{"unknown variable", "steps: [{id: a, operation: get_task, params: {id: '{{who}}'}}]", Fail, "{{who}} has no value"},
 		{"unexpected error", "steps: [{id: a, operation: get_task, params: {id: x}}]", Fail, "the answer is an error code -32001"},
 		{"expected error", "steps: [{id: a, operation: get_task, params: {id: x}, expect_error: {error_type: TaskNotFoundError}}]", Pass, ""},
 		{"error by status", "steps: [{id: a, operation: get_task, params: {id: x}, expect: {status: error, error: {exists: true}}}]", Pass, ""},
@@ -111,7 +111,7 @@ func TestRun(t *testing.T) {
 		{"any", send + "  - {id: v, assertion: {source: send.response, any: {path: 'task.artifacts[*].parts[*]', match: {url: {type: string}}}}}", Fail, "want at least one like"},
 		{"all", send + "  - {id: v, assertion: {source: send.response, all: {path: 'task.history[*]', match: {role: ROLE_AGENT}}}}", Fail, "want every one like"},
 		{"none", send + "  - {id: v, assertion: {source: send.response, none: {path: 'task.history[*]', match: {role: ROLE_USER}}}}", Fail, "want none like"},
-		{"match", send + "  - {id: v, assertion: {source: send, path: x, match: 1}}", Fail, "there is no value for {{send}}"},
+		{"match", send + "  - {id: v, assertion: {source: send, path: x, match: 1}}", Fail, "{{send}} has no value"},
 		{"headers", send + "  - {id: v, assertion: {source: send.headers, path: content-type, match: {starts_with: application/json}}}", Pass, ""},
 		{"at the end", "assertions: [{source: send.response, path: task.id, match: other}]\n" + send, Fail, "task.id is"},
 		{"stream", stream("{min_count: 3, max_count: 4, ordering: monotonic_state, final_event: {status_update: {status: {state: TASK_STATE_COMPLETED}}}}"), Pass, ""},
@@ -136,7 +136,7 @@ func TestRun(t *testing.T) {
 		{"client has no such call", strings.Replace(client("{}"), "get_task", "delete_push_config", 1), Error, "the client has no call"},
 		{"repeat", send + "  - {id: p, operation: get_task, params: {id: '{{send.taskId}}'}, repeat: {until: status.state == TASK_STATE_COMPLETED}}", Pass, ""},
 		{"repeat in vain", send + "  - {id: p, operation: get_task, params: {id: '{{send.taskId}}'}, repeat: {until: status.state == X, max_attempts: 3, delay_ms: 50, backoff: exponential}}", Fail, "after 3 attempts it is not true that status.state == X"},
-		{"unclear", "steps: [{id: a, operation: get_task, params: {id: x}, expect_error: {error_type: Nonsense}}]", Error, "no error type"},
+		{"unclear", "steps: [{id: a, operation: get_task, params: {id: x}, expect_error: {error_type: Nonsense}}]", Error, "unknown error type"},
 		{"webhook that was not declared", "steps: [{id: a, assertion: {source: '{{webhook.response}}', any: {path: '[*]', match: {}}}}]", Error, "does not declare webhook_endpoint"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

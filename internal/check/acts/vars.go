@@ -124,7 +124,7 @@ func (s *scope) resolve(name string) (any, error) {
 	if name == "$uuid" {
 		return uuid.NewString(), nil
 	}
-	return nil, fmt.Errorf("there is no value for {{%s}}", name)
+	return nil, fmt.Errorf("{{%s}} has no value", name)
 }
 
 // part returns a part of an answer: "response", "headers" or "status", or a path below

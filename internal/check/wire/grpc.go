@@ -121,7 +121,7 @@ func (c *grpcCaller) prepare(r Request) (x *Exchange, in, out proto.Message) {
 	x = &Exchange{Interface: c.iface, Op: r.Op}
 	m, ok := c.method(r.Op)
 	if !ok {
-		x.Err = fmt.Errorf("%w: no such method as %s", ErrInexpressible, r.Op)
+		x.Err = fmt.Errorf("%w: unknown method %s", ErrInexpressible, r.Op)
 		return x, nil, nil
 	}
 	params := withTenant(r.Params, c.iface.Tenant)

@@ -276,7 +276,7 @@ func (k *Keeper) suspend() {
 		return
 	}
 	k.suspended = true
-	k.Logger.Error("the lease of this hub ends; its runs end, and other hubs continue its tasks", "hub", k.ID)
+	k.Logger.Error("the lease of this hub expired; its runs end, and other hubs continue its tasks", "hub", k.ID)
 	if r := k.runner.Load(); r != nil {
 		(*r).Suspend()
 	}

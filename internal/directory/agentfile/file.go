@@ -177,7 +177,7 @@ type text struct {
 // parseText adds the agents of a text to u.
 func (f *File) parseText(t text, u *directory.Update) {
 	if plain, err := textfile.Unmarked(t.src); err == nil && len(bytes.TrimSpace(plain)) == 0 && f.named {
-		u.Problems = append(u.Problems, fmt.Errorf("%s: the file is empty; write an empty list if that is meant", t.path))
+		u.Problems = append(u.Problems, fmt.Errorf("%s: the file is empty; for no entries, write an empty list", t.path))
 		return
 	}
 	d := yamlfile.New(t.path, f.lookup)
@@ -210,7 +210,7 @@ func (f *File) texts() ([]text, error) {
 		return []text{t}, nil
 	}
 	if f.must || f.read {
-		return nil, fmt.Errorf("%s: there is no such file", f.paths[0])
+		return nil, fmt.Errorf("%s: file not found", f.paths[0])
 	}
 	return nil, nil
 }

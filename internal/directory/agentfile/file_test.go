@@ -134,7 +134,7 @@ func TestFollow(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-updates; !strings.Contains(got, "there is no such file") {
+	if got := <-updates; !strings.Contains(got, "file not found") {
 		t.Errorf("a file that is gone: %q", got)
 	}
 	write(t, path, agents("z"))
@@ -183,7 +183,7 @@ func TestSearchPaths(t *testing.T) {
 		t.Errorf("the file of the data folder: %q", got)
 	}
 	missing := listFile(Options{Flag: filepath.Join(data, "f", "none.yaml"), Data: data})
-	if got := summary(missing.Load(t.Context())); got != "(none.yaml: there is no such file)" {
+	if got := summary(missing.Load(t.Context())); got != "(none.yaml: file not found)" {
 		t.Errorf("a file that was asked for: %q", got)
 	}
 	if got := listFile(Options{Flag: data}).Load(t.Context()); len(got.Problems) != 1 {

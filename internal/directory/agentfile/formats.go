@@ -219,7 +219,7 @@ func Check(d *yamlfile.Decoder, specs []Entry, names map[string]string) []direct
 			continue
 		}
 		if first, ok := seen[s.Name]; ok {
-			d.Problem(nil, yamlfile.Join(s.Key, cmp.Or(names["name"], "name")), "%s has the name %q, too", first, s.Name)
+			d.Problem(nil, yamlfile.Join(s.Key, cmp.Or(names["name"], "name")), "%s also has the name %q", first, s.Name)
 			continue
 		}
 		seen[s.Name] = s.Key

@@ -200,7 +200,7 @@ func (src *Source) Announce(ctx context.Context, s *directory.Spec) error {
 	k := src.agents[s.Name]
 	switch {
 	case k == nil && len(src.agents) >= maxAgents:
-		return fmt.Errorf("%d agents are known already", maxAgents)
+		return fmt.Errorf("the directory is full: it has %d agents", maxAgents)
 	case k != nil && (k.Spec.Queue != s.Queue || ownName(&k.Spec) != ownName(s)):
 		return fmt.Errorf("in the hub its name is %q, which another agent has", s.Name)
 	case k == nil:
@@ -306,7 +306,7 @@ func (src *Source) receive(ctx context.Context, e *bus.Delivery, changed func(di
 		err = src.leave(ctx, e.Envelope, changed)
 	}
 	if err != nil {
-		src.log().Warn("announcement of an agent is refused", "from", e.Source, "error", err)
+		src.log().Warn("announcement of an agent rejected", "from", e.Source, "error", err)
 	}
 }
 

@@ -215,7 +215,7 @@ func (b *Broker) Ended(o *Outcome) {
 		return
 	}
 	if !s.Success && s.Confidence >= sure {
-		b.cfg.Logger.Warn("agent has failed where it was sure", "agent", o.Agent, "skill", o.Skill, "confidence", s.Confidence)
+		b.cfg.Logger.Warn("agent failed although it was certain", "agent", o.Agent, "skill", o.Skill, "confidence", s.Confidence)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -228,7 +228,7 @@ func TestSummaries(t *testing.T) {
 	if diff := cmp.Diff(sure, b.Confidences(Filter{Agent: "a"})); diff != "" || len(b.Confidences(Filter{Agent: "b"})) != 0 {
 		t.Errorf("confidences (-want +got):\n%s", diff)
 	}
-	if !strings.Contains(log.String(), "failed where it was sure") {
+	if !strings.Contains(log.String(), "failed although it was certain") {
 		t.Errorf("no warning of a failure where the agent was sure: %s", log.String())
 	}
 	b.Forget("a")

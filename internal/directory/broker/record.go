@@ -348,7 +348,7 @@ func (b *Broker) Open(ctx context.Context) error {
 	}
 	var all []kept
 	if err := json.Unmarshal(note, &all); err != nil {
-		b.cfg.Logger.Warn("the stored outcomes of tasks cannot be read; the statistics start anew", "error", err)
+		b.cfg.Logger.Warn("the stored task outcomes cannot be read; statistics start from zero", "error", err)
 		return nil
 	}
 	b.mu.Lock()

@@ -142,11 +142,11 @@ func TestTwoTabs(t *testing.T) {
 	}
 	first.shot("inbox-approval")
 	first.run(chromedp.Click(`button[value="approve"]`))
-	first.shows("main", "Nothing waits for a person")
+	first.shows("main", "Nothing needs attention")
 	second.run(chromedp.Click(`button[value="approve"]`))
 	second.shows(".alert", "approved by ada")
 	asker.shows("#head .badge", "completed")
 	asker.shows("#timeline .entry.agent .text", "plan B")
 	first.run(chromedp.Navigate(h.url + "/console/tasks?id=" + url.QueryEscape("none0")))
-	first.shows("main", "No task matches")
+	first.shows("main", "No matching tasks")
 }

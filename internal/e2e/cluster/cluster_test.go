@@ -211,7 +211,7 @@ func TestAnyHub(t *testing.T) {
 func TestSameID(t *testing.T) {
 	t.Parallel()
 	url, _ := begin(t, "a")
-	for id, want := range map[string]string{"a": `id "a"`, `""`: "another hub uses the database"} {
+	for id, want := range map[string]string{"a": `id "a"`, `""`: "another hub is using the database"} {
 		second := hubtest.New(t, hubtest.Options{Config: fmt.Sprintf("store: %q\nhub_id: %s\nmaster_key: %q\n", url, id, key)})
 		if err := second.Start(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("hub_id %s: %v, want %s", id, err, want)

@@ -34,7 +34,7 @@ func TestStartAtTheConnectionLimit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := h.Process().Await(t.Context(), "the hub waits for it", "it tries again", "msg=ready"); err != nil {
+		if err := h.Process().Await(t.Context(), "waiting for it", "retrying", "msg=ready"); err != nil {
 			t.Errorf("limit %d: %v", limit, err)
 		}
 		server.Exec(t, "postgres", "ALTER ROLE "+user+" CONNECTION LIMIT -1")

@@ -44,7 +44,7 @@ func TestKilledDatabase(t *testing.T) {
 		t.Errorf("readyz without a database = %d %s, want 503", code, body)
 	}
 	s.Launch(t)
-	if err := h.Process().Await(t.Context(), "store works again"); err != nil {
+	if err := h.Process().Await(t.Context(), "store recovered"); err != nil {
 		t.Fatal(err)
 	}
 	if gone := h.missing(ids); len(gone) > 0 {
@@ -57,7 +57,7 @@ func TestKilledDatabase(t *testing.T) {
 	waiting := hubtest.Launch(t, hubtest.Command{
 		Args: []string{"serve", "--listen", h.Addr(), "--data", h.Data(), "--store", url}, Dir: h.Dir(),
 	})
-	if err := waiting.Await(t.Context(), "the hub waits for it"); err != nil {
+	if err := waiting.Await(t.Context(), "waiting for it"); err != nil {
 		t.Fatal(err)
 	}
 	if code, body := h.read("/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "waits for its database") {
@@ -106,13 +106,13 @@ func TestStoresOfOneFolder(t *testing.T) {
 		t.Error("the hub does not say which store it uses")
 	}
 
-	if err := hubtest.New(t, hubtest.Options{Flags: []string{"--store", url}}).Start(); err == nil || !strings.Contains(err.Error(), "another hub uses the database") {
+	if err := hubtest.New(t, hubtest.Options{Flags: []string{"--store", url}}).Start(); err == nil || !strings.Contains(err.Error(), "another hub is using the database") {
 		t.Errorf("second hub on the database: %v", err)
 	}
 	h.Stop()
 	for _, env := range []string{"PARLEY_MASTER_KEY=", "PARLEY_MASTER_KEY=" + strings.Repeat("a1", 32)} {
 		err := hubtest.New(t, hubtest.Options{Flags: []string{"--store", url}, Env: []string{env}}).Start()
-		if err == nil || !strings.Contains(err.Error(), "the master key is not that of the database") {
+		if err == nil || !strings.Contains(err.Error(), "the master key does not match the database") {
 			t.Errorf("hub with %q: %v", env, err)
 		}
 	}

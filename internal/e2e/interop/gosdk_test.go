@@ -130,7 +130,7 @@ func goCall(ctx context.Context, cl *a2aclient.Client, c call) (any, error) {
 	case "read":
 		return params[a2a.StreamResponse](c), nil
 	}
-	return nil, fmt.Errorf("there is no call %q", c.Op)
+	return nil, fmt.Errorf("unknown call %q", c.Op)
 }
 
 func goRefusal(err error) error {

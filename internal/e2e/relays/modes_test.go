@@ -44,7 +44,7 @@ agents:
 		t.Errorf("the agent was asked %d times, want 3", n)
 	}
 	hub.Stop() // its output is complete then
-	const warning = `message goes to an agent whose card does not list its media types`
+	const warning = `the agent's card does not list the media types of the message`
 	if n := strings.Count(hub.Output(), warning); n != 2 {
 		t.Errorf("the log has %d warnings, want one of the message and one of the answer:\n%s", n, hub.Output())
 	}

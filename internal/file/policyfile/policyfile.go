@@ -173,7 +173,7 @@ func (r *Rule) check(d *yamlfile.Decoder, at string) {
 		d.Problem(nil, at, "has both allow and deny")
 		return
 	case len(r.Allow)+len(r.Deny) == 0:
-		d.Problem(nil, at, "has neither allow nor deny, followed by operations")
+		d.Problem(nil, at, "needs allow or deny, followed by operations")
 		return
 	}
 	var wrong *policy.RuleError

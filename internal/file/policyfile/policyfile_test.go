@@ -63,8 +63,8 @@ func TestBadFiles(t *testing.T) {
 		"allow: send":              "p.yaml:1: allow: there is no such key",
 		"rules: [":                 "p.yaml:1: ",
 		"rules:\n  - allow: send":  "p.yaml:2: rules[0]: says not who",
-		"rules:\n  - who: anybody": "p.yaml:2: rules[0]: has neither allow nor deny",
-		"rules:\n  - allow: sent\n    who: anybody":                          `p.yaml:2: rules[0].allow: there is no operation "sent"; did you mean send?`,
+		"rules:\n  - who: anybody": "p.yaml:2: rules[0]: needs allow or deny",
+		"rules:\n  - allow: sent\n    who: anybody":                          `p.yaml:2: rules[0].allow: unknown operation "sent"; did you mean send?`,
 		"rules:\n  - allow: send\n    who: me":                               "p.yaml:3: rules[0].who: ",
 		"rules:\n  - allow: send\n    deny: get\n    who: anybody":           "p.yaml:2: rules[0]: has both",
 		"rules:\n  - allow: send\n    who: anybody\n    roles:":              "p.yaml:4: rules[0].roles: is empty",
@@ -78,7 +78,7 @@ func TestBadFiles(t *testing.T) {
 		"rules: [{allow: send, who: anybody}]\ndelegations: some":            "p.yaml:2: delegations: ",
 		"rules: [{allow: send, who: anybody}]\ntests: [{op: send}]":          "p.yaml:2: tests[0].want: is missing",
 		"rules: [{allow: send, who: anybody}]\ntests: [{want: allow}]":       "p.yaml:2: tests[0].op: is missing",
-		"rules: [{allow: send, who: anybody}]\ntests: [{want: deny, op: x}]": `p.yaml:2: tests[0]: there is no operation "x"`,
+		"rules: [{allow: send, who: anybody}]\ntests: [{want: deny, op: x}]": `p.yaml:2: tests[0]: unknown operation "x"`,
 		"rules: [{allow: send, who: anybody}]\n---\nrules: []":               "p.yaml:3: a file holds one document",
 	} {
 		p, err := policyfile.Parse("p.yaml", []byte(src), noVariables)

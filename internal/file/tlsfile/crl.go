@@ -83,7 +83,7 @@ func (ls lists) add(der []byte, authorities []*x509.Certificate) error {
 	if !slices.ContainsFunc(authorities, func(a *x509.Certificate) bool {
 		return string(a.RawSubject) == string(r.RawIssuer) && r.CheckSignatureFrom(a) == nil
 	}) {
-		return fmt.Errorf("is of %q, and none of the authorities has signed it", name)
+		return fmt.Errorf("was issued by %q, but none of the authorities has signed it", name)
 	}
 	if _, ok := ls[string(r.RawIssuer)]; ok {
 		return fmt.Errorf("is the second one of %q", name)
@@ -160,7 +160,7 @@ func (l *list) ended(now time.Time, log *slog.Logger) bool {
 		return false
 	}
 	if !l.told.Swap(true) {
-		log.Error("a revocation list has ended, and certificates of its authority are refused until there is a new one",
+		log.Error("a revocation list has expired; certificates of its authority are rejected until there is a new one",
 			"authority", l.Authority, "ended", l.Ends)
 	}
 	return true

@@ -91,7 +91,7 @@ func TestRevocation(t *testing.T) {
 		lets("with a newer list", " one foreign")
 		write(crl, older, other.Revoke(t, x509.RevocationList{}, foreign))
 		lets("with an older list beside a new one of another authority", " one")
-		if text := log.String(); !strings.Contains(text, "older than the one in force") || !strings.Contains(text, "CN=ca") {
+		if text := log.String(); !strings.Contains(text, "older than the current one") || !strings.Contains(text, "CN=ca") {
 			t.Errorf("the log does not name the older list:\n%s", text)
 		}
 		write(crl, newer)
@@ -114,7 +114,7 @@ func TestRevocation(t *testing.T) {
 		// No list was added for "below", and the list of its authority has expired.
 		lets("when one list has ended", " foreign")
 		lets("and again", " foreign")
-		if n := strings.Count(log.String(), "a revocation list has ended"); n != 1 {
+		if n := strings.Count(log.String(), "a revocation list has expired"); n != 1 {
 			t.Errorf("the end of a list is logged %d times, want once:\n%s", n, &log)
 		}
 		write(crl, ca.Revoke(t, x509.RevocationList{}))
@@ -152,7 +152,7 @@ func TestBadLists(t *testing.T) {
 		"empty":         {nil, "revocation list 1 cannot be read"},
 		"a certificate": {ca.CertPEM, "revocation list 1 cannot be read"},
 		"cut short":     {pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: []byte{0x30, 0x03}}), "revocation list 1 cannot be read"},
-		"forged":        {evil.Revoke(t, x509.RevocationList{}), `revocation list 1 is of "CN=ca", and none of the authorities has signed it`},
+		"forged":        {evil.Revoke(t, x509.RevocationList{}), `revocation list 1 was issued by "CN=ca", but none of the authorities has signed it`},
 		"twice":         {append(bytes.Clone(good), good...), `revocation list 2 is the second one of "CN=ca"`},
 		"partial":       {ca.Revoke(t, x509.RevocationList{ExtraExtensions: []pkix.Extension{critical}}), "revocation list 1 has a critical extension"},
 		"indirect": {ca.Revoke(t, x509.RevocationList{RevokedCertificateEntries: []x509.RevocationListEntry{

@@ -26,7 +26,7 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("certificate %d cannot be read: %w", len(all)+1, err)
+			return nil, fmt.Errorf("certificate %d is unreadable: %w", len(all)+1, err)
 		}
 		all = append(all, c)
 	}

@@ -162,15 +162,15 @@ func (s *Source) look(anew bool) error {
 	}
 	if err != nil {
 		s.broken, s.problem = stamps, err
-		s.files.Logger.Error("the certificate cannot be renewed; the old one stays", "error", err, "ends", was.certificate.Leaf.NotAfter)
+		s.files.Logger.Error("the certificate cannot be renewed; keeping the old one", "error", err, "ends", was.certificate.Leaf.NotAfter)
 		return err
 	}
 	s.broken, s.problem = nil, nil
 	if kept := now.lists.supersede(was.lists); len(kept) > 0 {
-		s.files.Logger.Error("a revocation list is older than the one in force, which stays", "file", s.files.ClientCRL, "authorities", kept)
+		s.files.Logger.Error("a revocation list is older than the current one and is ignored", "file", s.files.ClientCRL, "authorities", kept)
 	}
 	s.now.Store(now)
-	s.files.Logger.Info("took a new certificate", "file", s.files.Cert, "ends", now.certificate.Leaf.NotAfter)
+	s.files.Logger.Info("certificate renewed", "file", s.files.Cert, "ends", now.certificate.Leaf.NotAfter)
 	return nil
 }
 

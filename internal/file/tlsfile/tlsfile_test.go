@@ -274,7 +274,7 @@ func TestErrors(t *testing.T) {
 		"another key":          {tlsfile.Files{Cert: cert, Key: other}, "key", "is not the key of"},
 		"not authorities":      {tlsfile.Files{Cert: cert, Key: key, ClientCA: garbage}, "client_ca", "has no certificate"},
 		"a folder":             {tlsfile.Files{Cert: dir, Key: key}, "cert", "is not a regular file"},
-		"a broken certificate": {tlsfile.Files{Cert: write("b.pem", "-----BEGIN CERTIFICATE-----\nczNjcmV0\n-----END CERTIFICATE-----\n"), Key: key}, "cert", "certificate 1 cannot be read"},
+		"a broken certificate": {tlsfile.Files{Cert: write("b.pem", "-----BEGIN CERTIFICATE-----\nczNjcmV0\n-----END CERTIFICATE-----\n"), Key: key}, "cert", "certificate 1 is unreadable"},
 	} {
 		_, err := tlsfile.Open(tc.files)
 		var f *tlsfile.FileError

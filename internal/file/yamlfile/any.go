@@ -71,7 +71,7 @@ func (d *Decoder) anyScalar(node ast.Node, key string) any {
 	case *ast.IntegerNode:
 		i, err := strconv.ParseInt(n.GetToken().Value, 0, 64)
 		if err != nil {
-			d.Problem(node, key, "is no number of 64 bits")
+			d.Problem(node, key, "is not a 64-bit number")
 		}
 		return i
 	case *ast.FloatNode:
@@ -89,7 +89,7 @@ func (d *Decoder) scriptScalar(node ast.Node, key string) any {
 	case *ast.FloatNode:
 		return jsonNumber(n.GetToken().Value, n.Value)
 	case *ast.InfinityNode, *ast.NanNode:
-		d.Problem(node, "", "%s has no place in JSON", node)
+		d.Problem(node, "", "%s cannot be represented in JSON", node)
 		return nil
 	}
 	text, _ := d.Text(node, key)

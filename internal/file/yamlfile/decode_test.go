@@ -30,7 +30,7 @@ func TestDecodeList(t *testing.T) {
 		{
 			"one is wrong", "- name: a\n- nmae: b\n  count: -1\n- name: c\n",
 			[]item{{Name: "a"}, {}, {Name: "c"}},
-			"f:2: [1].nmae: there is no such key; did you mean name?\nf:3: [1].count: \"-1\" is not a whole number from 0",
+			"f:2: [1].nmae: there is no such key; did you mean name?\nf:3: [1].count: \"-1\" is not a whole number of at least 0",
 		},
 		{
 			"a variable is missing in JSON", "[{\n\"name\": \"${NONE}\"}]",

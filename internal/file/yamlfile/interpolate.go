@@ -62,7 +62,7 @@ func expand(s string, from sources) (value, after string, err error) {
 	case !IsVariable(name):
 		return "", "", fmt.Errorf("%q is not the name of a variable; write $$ for a dollar sign", Clip(name))
 	case strings.Contains(fallback, "${"):
-		return "", "", fmt.Errorf("variable %s: what stands behind :- must not contain another variable", name)
+		return "", "", fmt.Errorf("variable %s: the default after :- cannot contain another variable", name)
 	}
 	value, set := from.lookup(name)
 	switch {

@@ -30,7 +30,7 @@ func TestInterpolate(t *testing.T) {
 		{"${}", "", "is not the name of a variable"},
 		{"${1A}", "", "is not the name of a variable"},
 		{"${A-b}", "", "is not the name of a variable"},
-		{"${A:-${B}}", "", "must not contain another variable"},
+		{"${A:-${B}}", "", "cannot contain another variable"},
 	} {
 		got, err := interpolate(tt.in, sources{lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
 		switch {

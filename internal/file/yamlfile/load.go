@@ -37,7 +37,7 @@ func (d *Decoder) Pattern(key, text string) *regexp.Regexp {
 	}
 	re, err := regexp.Compile("(?i)" + text)
 	if err != nil {
-		d.Problem(nil, key, "is no regular expression: %v", err)
+		d.Problem(nil, key, "is not a regular expression: %v", err)
 	}
 	return re
 }

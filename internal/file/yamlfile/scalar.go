@@ -45,7 +45,7 @@ func setBool(p *bool, text string) error {
 	case "false", "False", "FALSE":
 		*p = false
 	default:
-		return fmt.Errorf("%q is neither true nor false", Clip(text))
+		return fmt.Errorf("%q must be true or false", Clip(text))
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func setInt(p *int, text string, signed bool) error {
 	case err != nil && signed:
 		return fmt.Errorf("%q is not a whole number", Clip(text))
 	case err != nil || n < 0 && !signed:
-		return fmt.Errorf("%q is not a whole number from 0", Clip(text))
+		return fmt.Errorf("%q is not a whole number of at least 0", Clip(text))
 	}
 	*p = n
 	return nil
@@ -74,7 +74,7 @@ func setDuration(p *time.Duration, text string) error {
 func setNumber(p *float64, text string) error {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(n >= 0 && n <= math.MaxFloat64) {
-		return fmt.Errorf("%q is not a number from 0", Clip(text))
+		return fmt.Errorf("%q is not a number of at least 0", Clip(text))
 	}
 	*p = n
 	return nil

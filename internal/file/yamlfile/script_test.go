@@ -53,7 +53,7 @@ func TestNewScriptProblems(t *testing.T) {
 		"level: mid":                  `f.yaml:1: level: "mid" is not one of low, high`,
 		"levels: [low, mid]":          `f.yaml:1: levels[1]: "mid" is not one of low, high`,
 		"data: ~":                     "f.yaml:1: data: must be a value other than null",
-		"data: .inf":                  "f.yaml:1: .inf has no place in JSON",
+		"data: .inf":                  "f.yaml:1: .inf cannot be represented in JSON",
 		"free: [1]":                   "f.yaml:1: free: must be a mapping of keys to values, not a list",
 		"free: {a: 1,\n a: 2}":        "f.yaml:2: free.a: is given twice",
 		"free: {a: !!str b}":          "f.yaml:1: free.a: tags are not used here; put a text that begins with ! in quotes",

@@ -140,12 +140,12 @@ func eventQuery(r *http.Request) (*events.Query, error) {
 	case "false":
 		q.Once = true
 	default:
-		return nil, apierror.Field(a2a.ErrInvalidParams, "follow", "is neither true nor false")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "follow", "must be true or false")
 	}
 	for _, list := range v["kind"] {
 		for kind := range strings.SplitSeq(list, ",") {
 			if kind = strings.TrimSpace(kind); !events.KnownKind(kind) {
-				return nil, apierror.Field(a2a.ErrInvalidParams, "kind", "%q is neither a type of events nor a family of them; the families are %s",
+				return nil, apierror.Field(a2a.ErrInvalidParams, "kind", "%q is not an event type or family; the families are %s",
 					memory.Clip(kind, maxNamed), strings.Join(events.Families(), ", "))
 			}
 			q.Types = append(q.Types, kind)

@@ -88,7 +88,7 @@ func (h *Handler) refused(r *http.Request, err error) {
 	d.Outcome, d.Reason = audit.Refused, "needs an administrator"
 	switch {
 	case errors.Is(err, errOrigin):
-		d.Reason = "asked by a page from elsewhere"
+		d.Reason = "requested by a page of another site"
 	case h.Policy != nil:
 		d.Reason = "the policy does not allow it"
 	}

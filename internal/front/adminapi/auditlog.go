@@ -102,7 +102,7 @@ func auditQuery(values url.Values) (q *audit.Query, limit int, err error) {
 	}
 	if text := values.Get("after"); text != "" {
 		if q.After, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "after", "is not the number of an entry")
+			return nil, 0, apierror.Field(a2a.ErrInvalidParams, "after", "is not an entry number")
 		}
 	}
 	limit, err = numberOf(values, "limit", auditPage, maxAuditPage)

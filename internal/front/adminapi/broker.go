@@ -44,7 +44,7 @@ func filterOf(r *http.Request) (broker.Filter, error) {
 	q := r.URL.Query()
 	least, err := strconv.Atoi(cmp.Or(q.Get("minSamples"), "0"))
 	if err != nil || least < 0 {
-		return broker.Filter{}, apierror.Field(a2a.ErrInvalidParams, "minSamples", "is not a number from 0")
+		return broker.Filter{}, apierror.Field(a2a.ErrInvalidParams, "minSamples", "must be a number of at least 0")
 	}
 	return broker.Filter{Agent: task.Agent(q.Get("agent")), Skill: q.Get("skill"), MinSamples: least}, nil
 }

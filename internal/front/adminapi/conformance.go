@@ -24,7 +24,7 @@ type Checker interface {
 
 // Errors of a Checker.
 var (
-	ErrCheckBusy    = errors.New("an agent is being checked for another caller")
+	ErrCheckBusy    = errors.New("another caller is checking an agent")
 	ErrCheckInvalid = errors.New("the agent cannot be checked")
 )
 

@@ -20,7 +20,7 @@ import (
 
 var (
 	errNoAdmin = apierror.New(a2a.ErrUnauthorized, "this needs an administrator: a key with the role %s, or a caller on the hub's machine while callers need no key", auth.RoleAdmin)
-	errOrigin  = apierror.New(a2a.ErrUnauthorized, "requests of pages from elsewhere are refused")
+	errOrigin  = apierror.New(a2a.ErrUnauthorized, "requests from pages of other sites are rejected")
 )
 
 // admit returns an error if the caller may not send r to a route.

@@ -99,13 +99,13 @@ func inboxQuery(r *http.Request) (*inbox.Query, error) {
 	case s == "all":
 		q.State = ""
 	case s != "" && !slices.Contains(inbox.States(), inbox.State(s)):
-		return nil, apierror.Field(a2a.ErrInvalidParams, "state", "is none of all, open, answered, approved, refused and expired")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "state", "must be all, open, answered, approved, refused or expired")
 	case s != "":
 		q.State = inbox.State(s)
 	}
 	for _, k := range values["kind"] {
 		if !slices.Contains(inbox.Kinds(), inbox.Kind(k)) {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "kind", "is none of question, approval and notice")
+			return nil, apierror.Field(a2a.ErrInvalidParams, "kind", "must be question, approval or notice")
 		}
 		q.Kinds = append(q.Kinds, inbox.Kind(k))
 	}
@@ -147,7 +147,7 @@ func (h *Handler) settleItem(r *http.Request, d *adminjson.Decision, settle sett
 		return nil, inboxError(r, err)
 	}
 	about(r, audit.Subject{Kind: "item", ID: string(it.ID), Agent: string(it.Agent), Task: string(it.Task)}, audit.Field{Name: "state", Value: string(it.State)})
-	h.log().Info("item of the inbox is settled", "item", it.ID, "state", it.State, "task", it.Task, "by", it.By, "address", r.RemoteAddr)
+	h.log().Info("inbox item settled", "item", it.ID, "state", it.State, "task", it.Task, "by", it.By, "address", r.RemoteAddr)
 	return &it, nil
 }
 

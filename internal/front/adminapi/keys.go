@@ -87,7 +87,7 @@ func (n *NewKey) principal() (auth.Principal, error) {
 		return p, nil
 	}
 	if n.AgentID != "" || n.Owner != "" || len(n.Owners)+len(n.Roles) > 0 {
-		return auth.Principal{}, apierror.Field(a2a.ErrInvalidParams, "busAgent", "stands alone: a key for workers at the bus has no agentId, no owner and no other role")
+		return auth.Principal{}, apierror.Field(a2a.ErrInvalidParams, "busAgent", "cannot be combined with agentId, owner or other roles: it makes a key for workers")
 	}
 	role := auth.RoleBus + n.BusAgent
 	return auth.Principal{ID: role, DisplayName: n.DisplayName, Roles: []string{role}}, nil
@@ -201,7 +201,7 @@ var (
 	}
 	errConfigured = dialect.Report{
 		Row:     dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "KEY_CONFIGURED"},
-		Message: "the key stands in the hub's configuration file; take it out there, and the hub rejects it at once",
+		Message: "the key is in the hub's configuration file; remove it there, and the hub rejects it immediately",
 	}
 )
 

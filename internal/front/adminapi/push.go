@@ -142,7 +142,7 @@ func hookQuery(r *http.Request) (*task.HookQuery, error) {
 	if s := values.Get("dead"); s != "" {
 		dead, err := strconv.ParseBool(s)
 		if err != nil {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "dead", "is neither true nor false")
+			return nil, apierror.Field(a2a.ErrInvalidParams, "dead", "must be true or false")
 		}
 		q.Dead = dead
 	}

@@ -179,9 +179,9 @@ func numberOf(q url.Values, name string, normal, most int) (int, error) {
 	case err == nil && n >= 1 && n <= most:
 		return n, nil
 	case most == math.MaxInt:
-		return 0, apierror.Field(a2a.ErrInvalidParams, name, "is not a number from 1")
+		return 0, apierror.Field(a2a.ErrInvalidParams, name, "must be a number of at least 1")
 	}
-	return 0, apierror.Field(a2a.ErrInvalidParams, name, "is not a number from 1 to %d", most)
+	return 0, apierror.Field(a2a.ErrInvalidParams, name, "must be a number from 1 to %d", most)
 }
 
 // taskPath matches the ids of tasks in paths, which may contain slashes that clients need not

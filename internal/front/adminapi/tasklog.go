@@ -212,7 +212,7 @@ func framesOf(name string) (func(v1 []byte) []json.RawMessage, error) {
 	}
 	shape, ok := dialect.ParseShape(name)
 	if !ok {
-		return nil, apierror.Field(a2a.ErrInvalidParams, "frames", "is no dialect such as v1.0 or v0.3")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "frames", "is not a dialect such as v1.0 or v0.3")
 	}
 	convert := shape.Frames(nil)
 	return func(v1 []byte) (all []json.RawMessage) {

@@ -142,7 +142,7 @@ func taskQuery(r *http.Request) (*op.List, error) {
 	if name := values.Get("state"); name != "" {
 		state, ok := task.ParseState(name)
 		if !ok {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "state", "is no state of a task, such as TASK_STATE_WORKING")
+			return nil, apierror.Field(a2a.ErrInvalidParams, "state", "is not a task state such as TASK_STATE_WORKING")
 		}
 		q.State = state
 	}

@@ -47,7 +47,7 @@ func (p *page) messageParts() ([]any, error) {
 		files = p.r.MultipartForm.File["file"]
 	}
 	if len(files) > maxFiles {
-		return nil, &refusal{Code: http.StatusUnprocessableEntity, Message: fmt.Sprintf("A message has at most %d files here.", maxFiles)}
+		return nil, &refusal{Code: http.StatusUnprocessableEntity, Message: fmt.Sprintf("A message can have at most %d files here.", maxFiles)}
 	}
 	for _, f := range files {
 		part, err := filePart(f)

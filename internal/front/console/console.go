@@ -221,7 +221,7 @@ func (p *page) readForm() error {
 	case errors.Is(err, apierror.ErrExhausted):
 		return &refusal{Code: http.StatusTooManyRequests, Message: err.Error()}
 	case !p.hub.genuine(p.r, p.session):
-		return &refusal{Code: http.StatusForbidden, Message: "Nothing was changed: the form is too old, or comes from elsewhere. Open the page again and repeat it."}
+		return &refusal{Code: http.StatusForbidden, Message: "Nothing was changed: the form has expired or comes from another site. Reload the page and try again."}
 	}
 	return nil
 }

@@ -285,13 +285,13 @@ func wants(t *testing.T, a page, code int, texts ...string) {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	p := newWorld(t, false).person()
-	wants(t, p.get("/console/"), 200, "Send a first message", "echo", "in order")
+	wants(t, p.get("/console/"), 200, "Send a first message", "echo", "OK")
 	id := p.send("echo", "hello big world")
 	p.done(id)
-	wants(t, p.get("/console/task?id="+id), 200, "hello big world", "completed", "chunks until", "parley send --url", "took ")
+	wants(t, p.get("/console/task?id="+id), 200, "hello big world", "completed", "chunks, last", "parley send --url", "took ")
 	wants(t, p.get("/console/tasks"), 200, id[:8], "<b>1</b> completed")
-	wants(t, p.get("/console/tasks?state=TASK_STATE_FAILED"), 200, "No task matches")
-	wants(t, p.get("/console/tasks?state=none"), 200, "is no state of a task")
+	wants(t, p.get("/console/tasks?state=TASK_STATE_FAILED"), 200, "No matching tasks")
+	wants(t, p.get("/console/tasks?state=none"), 200, "is not a task state")
 	if a := p.get("/console/tasks?id=" + id); a.path != "/console/task?id="+id {
 		t.Errorf("the id of a task leads to %s", a.path)
 	}
@@ -299,7 +299,7 @@ func TestPages(t *testing.T) {
 	wants(t, p.get("/console/tasks?id=no"), 200, "shorter than 4 characters")
 	wants(t, p.get("/console/try?agent=interview"), 200, "Message to interview", "Accepts", "http://hub.test/a2a/interview")
 	wants(t, p.get("/console/agents"), 200, "report", "default")
-	wants(t, p.get("/console/inbox"), 200, "Nothing waits for a person")
+	wants(t, p.get("/console/inbox"), 200, "Nothing needs attention")
 	wants(t, p.get("/console/none"), 404, "no page at this address")
 	wants(t, p.get("/console/task?id=none"), 404, "Task not found")
 	wants(t, p.get("/console/task/entry?id="+id+"&v=1"), 200, `"kind": "created"`)
@@ -362,7 +362,7 @@ func TestQuestionAndCancel(t *testing.T) {
 	p := newWorld(t, false).person()
 	id := p.send("interview", "start")
 	_, last := p.events("/console/task/events?id="+id+"&after=0", "input required")
-	wants(t, p.get("/console/task?id="+id), 200, "The agent waits for your answer", "data-live=")
+	wants(t, p.get("/console/task?id="+id), 200, "The agent is waiting for your answer", "data-live=")
 	wants(t, p.post("/console/task/answer", "id", id, "text", "Ada"), 200, "Ada")
 	// A stream that continues after its last event has none of the earlier ones.
 	news, _ := p.events("/console/task/events?id="+id+"&after="+last, "Ada")
@@ -410,7 +410,7 @@ func TestRaw(t *testing.T) {
 	for as, want := range map[string]string{"": "&#34;kind&#34;: &#34;artifact&#34;", "v1.0": "&#34;artifactUpdate&#34;", "v0.3": "&#34;kind&#34;: &#34;artifact-update&#34;", "promptkit": "artifact"} {
 		wants(t, p.get("/console/task/raw?id="+id+"&v=3&as="+as), 200, "hello", want)
 	}
-	wants(t, p.get("/console/task/raw?id="+id+"&v=3&as=morse"), 400, "is no dialect")
+	wants(t, p.get("/console/task/raw?id="+id+"&v=3&as=morse"), 400, "is not a dialect")
 	wants(t, p.get("/console/task/raw?id="+id+"&v=0"), 404)
 }
 

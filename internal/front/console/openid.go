@@ -171,14 +171,14 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 	code, text := http.StatusInternalServerError, "The log of the hub has the reason."
 	switch {
 	case errors.Is(err, openid.ErrMismatch):
-		code, text = http.StatusBadRequest, "This browser did not begin this sign-in here, or has begun it more than ten minutes ago."
+		code, text = http.StatusBadRequest, "This browser did not start this sign-in, or started it more than ten minutes ago."
 	case errors.Is(err, openid.ErrRefused):
 		code, text = http.StatusForbidden, "The provider or the hub has refused it. The log of the hub has the reason."
 	case errors.Is(err, openid.ErrUnavailable):
 		code, text = http.StatusBadGateway, "The provider cannot be used now. The log of the hub has the reason."
 	}
 	if h.Logger != nil {
-		h.Logger.Warn("a sign-in to the console failed", "provider", r.PathValue("name"), "error", err)
+		h.Logger.Warn("sign-in to the console failed", "provider", r.PathValue("name"), "error", err)
 	}
 	p := &page{hub: h, w: w, r: r, session: new(session)} // without a session: the browser may have one that it has not sent
 	p.say(code, "You are not signed in", text)

@@ -154,7 +154,7 @@ func TestOpenIDRefuses(t *testing.T) {
 	} {
 		p := w.person()
 		back := change(p, p.begin(o, "/console/"))
-		wants(t, p.get(back), 400, "You are not signed in", "did not begin this sign-in")
+		wants(t, p.get(back), 400, "You are not signed in", "did not start this sign-in")
 		if a := p.get("/console/tasks"); !strings.HasPrefix(a.path, "/console/sign-in") {
 			t.Errorf("%s: signed in at %s", name, a.path)
 		}

@@ -58,7 +58,7 @@ func TestDeadLetters(t *testing.T) {
 	wants(t, root.post("/console/webhooks", "id", "none"), 404, "no such webhook")
 }
 
-var pageLink = regexp.MustCompile(`href="(/console/[a-z]+\?[^"]*(?:page|after)=[^"]+)"[^>]*>(Older|Further|Newer)`)
+var pageLink = regexp.MustCompile(`href="(/console/[a-z]+\?[^"]*(?:page|after)=[^"]+)"[^>]*>(Older|More|Newer)`)
 
 // TestPaging follows the links between the pages of tasks and of the audit log.
 func TestPaging(t *testing.T) {
@@ -106,7 +106,7 @@ func TestAudit(t *testing.T) {
 	if a := root.get("/console/audit?action=task.operate"); !strings.Contains(a.body, "task.operate") || strings.Contains(a.body, "task.inspect</td>") {
 		t.Errorf("the filter shows %s", a.body)
 	}
-	wants(t, root.get("/console/audit?actor=none"), 200, "No entry matches")
+	wants(t, root.get("/console/audit?actor=none"), 200, "No matching entries")
 	wants(t, root.get("/console/audit?since=x"), 200, "is not a time")
 	wants(t, root.get("/console/audit/verify"), 200, "intact")
 	files, err := filepath.Glob(filepath.Join(w.audit, "*"))

@@ -107,7 +107,7 @@ func (v *View) Run(ctx context.Context) error {
 			v.publish(ctx, c)
 		case <-tick.C:
 			if n := v.lost.Swap(0); n > 0 && v.Logger != nil {
-				v.Logger.Warn("the live view has left things out", "count", n)
+				v.Logger.Warn("the live view skipped events", "count", n)
 			}
 		case <-ctx.Done():
 			return nil

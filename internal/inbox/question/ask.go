@@ -83,7 +83,7 @@ func callerName(q *Question) string {
 
 // waitingNotice returns the status message for callers while a question waits for a person.
 func waitingNotice(q *Question) string {
-	return "This question waits for the owner of this hub. The sender of the request may answer it, too, with a message to this task: " +
+	return "This question waits for the owner of this hub. The sender of the request may also answer it with a message to this task: " +
 		q.Text + otherParts(q)
 }
 

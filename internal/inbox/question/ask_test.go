@@ -278,8 +278,8 @@ func TestStaleItems(t *testing.T) {
 		own.Message.TaskID = id
 		o.send(own)
 		for range 2 {
-			if _, err := o.in.Answer(o.t.Context(), "stale", "me", "late"); !errors.Is(err, inbox.ErrSettled) || !strings.Contains(err.Error(), "answered elsewhere") {
-				o.t.Errorf("Answer = %v; want that it was answered elsewhere", err)
+			if _, err := o.in.Answer(o.t.Context(), "stale", "me", "late"); !errors.Is(err, inbox.ErrSettled) || !strings.Contains(err.Error(), "already answered") {
+				o.t.Errorf("Answer = %v; want that it was already answered", err)
 			}
 		}
 	})
@@ -617,7 +617,7 @@ func TestAnswersThatWereNotStored(t *testing.T) {
 						t.Errorf("Answer = %v, want ErrSettled", err)
 					}
 				case "caller":
-					want = inbox.Item{State: inbox.Expired, Answer: "it was answered elsewhere, or its task has ended"}
+					want = inbox.Item{State: inbox.Expired, Answer: "it was already answered, or its task has ended"}
 					fallthrough
 				default:
 					err = question.Reconcile(t.Context(), o.in, o.hub.Engine)

@@ -40,9 +40,9 @@ const (
 
 // Errors of Check for a policy that needs a missing field.
 var (
-	ErrNoAnswerer = errors.New("there is no answering agent")
+	ErrNoAnswerer = errors.New("there is no agent that answers")
 	ErrNoInbox    = errors.New("there is no inbox")
-	ErrNoTrust    = errors.New("the trust levels of agents are not known")
+	ErrNoTrust    = errors.New("the trust levels of agents are unknown")
 )
 
 // TrustSource returns the trust levels of agents. A trust.Registry is one.
@@ -102,7 +102,7 @@ func (r *PolicyResponder) check(p Policy) error {
 		return nil
 	case Auto, Ask, Trust:
 	default:
-		return fmt.Errorf("there is no policy %q", p)
+		return fmt.Errorf("unknown policy %q", p)
 	}
 	switch {
 	case p != Ask && r.Answerer == "":

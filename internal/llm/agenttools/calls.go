@@ -167,7 +167,7 @@ func waitsOf(c *call) waits {
 }
 
 // dispatchedNext is the advice to a model that will be notified of the result.
-const dispatchedNext = "It is dispatched. Stop here unless there is something else to do: when it is done you are notified, and find the result under working_memory_key. Do not dispatch it again."
+const dispatchedNext = "It was dispatched. Stop here unless there is something else to do: you will be notified when it is done and find the result under working_memory_key. Do not dispatch it again."
 
 // readLater is the advice to a model that will not be notified of the result.
 const readLater = "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
@@ -329,7 +329,7 @@ func (b *Toolbox) known(ctx context.Context, name string) (*adminjson.Agent, *ll
 		}
 	}
 	if len(names) == 0 {
-		return nil, problem("There is no agent %s; there are no agents at all.", quote(name)), nil
+		return nil, problem("There is no agent %s; there are no agents.", quote(name)), nil
 	}
 	return nil, problem("There is no agent %s. The nearest names are: %s. Call list_known_agents for all agents, or search_known_services with what you need.",
 		quote(name), strings.Join(nearest(name, names, 3), ", ")), nil
@@ -347,7 +347,7 @@ func (b *Toolbox) nextOf(sent *hubclient.Sent, t *talk, later string) string {
 	case state == a2a.TaskStateInputRequired:
 		return fmt.Sprintf("The agent asks back, and waits. Find the answer, ask a person if you do not know it, and call continue_task with task_id %q.", id)
 	case state == a2a.TaskStateAuthRequired:
-		return fmt.Sprintf("The agent waits for a permission or a sign-in that a person has to give. When that is done, call continue_task with task_id %q.", id)
+		return fmt.Sprintf("The agent waits for a permission or a sign-in by a person. After that, call continue_task with task_id %q.", id)
 	case !state.Terminal():
 		return "The agent is still at work. " + later
 	}

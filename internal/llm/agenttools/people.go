@@ -30,7 +30,7 @@ func (b *Toolbox) people() []tool {
 		}},
 		{fields: update, run: b.sendUpdate, Tool: llm.Tool{
 			Name: "send_update", Title: "Report progress", Output: schemaOf(updateOutput), Idempotent: true,
-			Description: "Reports your progress to the waiting user. It is no answer.",
+			Description: "Reports your progress to the waiting user. It is not an answer.",
 		}},
 	}
 }

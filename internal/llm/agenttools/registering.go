@@ -98,7 +98,7 @@ func (b *Toolbox) refresh(ctx context.Context, c *call) (*llm.Result, error) {
 func refreshStatus(p *adminjson.Probe, local bool) string {
 	switch {
 	case local:
-		return "skipped: it is an agent of the hub itself, whose card is always current"
+		return "skipped: it is an agent of the hub itself; its card is always current"
 	case p.Agent.Remote != nil && p.Agent.Remote.Pinned:
 		return "skipped: its skills are pinned in the configuration"
 	case p.Error != "":

@@ -51,7 +51,7 @@ var wrongs = []struct{ raw, want string }{
 	{`{"agent_name":null}`, `"agent_name" must be a string, not null`},
 	{`{"agent_name":""}`, `"agent_name" must not be empty`},
 	{`{"agent_name":"\u00a0\n"}`, `"agent_name" must not be empty`},
-	{`{"agent_name":"elevenchars"}`, `"agent_name" has 11 characters; 10 are the most`},
+	{`{"agent_name":"elevenchars"}`, `"agent_name" has 11 characters; the maximum is 10`},
 	{`{"agent_name":"x","colour":"rde"}`, `"colour" must be one of red, blue, not "rde" (did you mean "red"?)`},
 	{`{"agent_name":"x","data":"{\"a\":1}"}`, `"data" must be a JSON object, not a string that holds JSON: leave out the quotes around it`},
 	{`{"agent_name":"x","data":"text"}`, `"data" must be a JSON object, not a string`},

@@ -231,7 +231,7 @@ func (f *Field) checkText(s string) (any, string) {
 	case len(f.Enum) == 0 && !shows(s):
 		return nil, "must not be empty"
 	case f.Max > 0 && utf8.RuneCountInString(s) > int(f.Max):
-		return nil, fmt.Sprintf("has %d characters; %d are the most", utf8.RuneCountInString(s), int(f.Max))
+		return nil, fmt.Sprintf("has %d characters; the maximum is %d", utf8.RuneCountInString(s), int(f.Max))
 	}
 	return s, ""
 }
@@ -309,7 +309,7 @@ func (f *Field) readTexts(raw json.RawMessage) (any, string) {
 		return nil, mustBe("an array of strings", raw)
 	}
 	if len(items) > maxTexts {
-		return nil, fmt.Sprintf("has %d entries; %d are the most", len(items), maxTexts)
+		return nil, fmt.Sprintf("has %d entries; the maximum is %d", len(items), maxTexts)
 	}
 	texts := make([]string, 0, len(items))
 	for i, item := range items {

@@ -34,7 +34,7 @@ func (p *Policy) UnmarshalText(b []byte) error {
 		*p = Mark
 		return nil
 	}
-	return fmt.Errorf("%q is no policy for the words of others: want mark, redact, refuse or off", b)
+	return fmt.Errorf("invalid policy %q for untrusted text: must be mark, redact, refuse or off", b)
 }
 
 // Guard labels and screens texts before a model reads them. The zero Guard uses Mark.

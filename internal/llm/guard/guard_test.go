@@ -103,7 +103,7 @@ func TestPolicyNames(t *testing.T) {
 		t.Errorf("redact is read as %q, %v", p, err)
 	}
 	err := p.UnmarshalText([]byte("block"))
-	if err == nil || !strings.Contains(err.Error(), "want mark, redact, refuse or off") || p != Redact {
+	if err == nil || !strings.Contains(err.Error(), "must be mark, redact, refuse or off") || p != Redact {
 		t.Errorf("block is read as %q, %v", p, err)
 	}
 }

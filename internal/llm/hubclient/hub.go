@@ -177,7 +177,7 @@ func (h *Hub) try(ctx context.Context, r *request) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, r.out); err != nil {
-		return fmt.Errorf("%s answers with something else than a Parley hub does", h.base())
+		return fmt.Errorf("%s is not a Parley hub: unexpected response", h.base())
 	}
 	return nil
 }

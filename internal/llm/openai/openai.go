@@ -276,7 +276,7 @@ func deltaOf(data []byte) (*llm.Delta, error) {
 	var c chunk
 	var wrongType *json.UnmarshalTypeError
 	if err := rawjson.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
-		return nil, &llm.ProviderError{Message: "a chunk is no JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
+		return nil, &llm.ProviderError{Message: "a chunk is not JSON: " + err.Error(), Reason: "it answered with nonsense", Err: err}
 	}
 	if err := c.failure(); err != nil {
 		return nil, err

@@ -188,9 +188,9 @@ func nextOf(state a2a.TaskState) (string, bool) {
 	case state == a2a.TaskStateInputRequired:
 		return "The agent asks back. Find the answer and call this tool again with the answer as query, and with this task_id.", false
 	case state == a2a.TaskStateAuthRequired:
-		return "The agent waits for a permission that a person has to give. When that is done, call this tool again with this task_id.", false
+		return "The agent waits for a person's permission. After that, call this tool again with this task_id.", false
 	case !state.Terminal():
 		return "The agent is still at work; the time to wait was over.", false
 	}
-	return "The agent has not done it. Say it otherwise, or choose another tool.", true
+	return "The agent has not done it. Rephrase the request, or choose another tool.", true
 }

@@ -137,7 +137,7 @@ func (f *fetcher) find(ctx context.Context, rawURL string) (*Card, error) {
 		switch {
 		case err == nil && place.root && !lists(c.A2A, base):
 			if strange == nil {
-				strange = fmt.Errorf("%w: that of %s is another agent's", ErrNoCard, place.url.Redacted())
+				strange = fmt.Errorf("%w: the one at %s belongs to another agent", ErrNoCard, place.url.Redacted())
 			}
 		case errors.As(err, &status) && status.absent():
 		case errors.Is(err, ErrNoCard):

@@ -58,7 +58,7 @@ func TestFetchFindsTheCard(t *testing.T) {
 		{"above a2a", map[string]string{"/bots/echo" + older: named("echo", "HOST/x"), newest: named("root", "HOST/")}, "/bots/echo/a2a", "echo /x"},
 		{"at the root, above a2a", map[string]string{newest: named("pw", "http://container:7870/")}, "/a2a", "pw http://container:7870/"},
 		{"an interface of the root's card", map[string]string{newest: named("root", "http://localhost:1/rpc")}, "/rpc", "root http://localhost:1/rpc"},
-		{"another agent's card at the root", map[string]string{newest: named("root", "HOST/rpc")}, "/other", "is another agent's"},
+		{"another agent's card at the root", map[string]string{newest: named("root", "HOST/rpc")}, "/other", "belongs to another agent"},
 		{"the card itself", map[string]string{"/my/card.json": named("mine", "HOST/m")}, "/my/card.json", "mine /m"},
 		{"relative", map[string]string{older: `{"agentName":"Bob"}`}, "", "Bob /tasks/send"},
 		{"relative below a path", map[string]string{"/bob" + older: `{"agentName":"Bob"}`}, "/bob", "Bob /bob/tasks/send"},

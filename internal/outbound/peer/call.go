@@ -121,7 +121,7 @@ func (p *Peer) List(ctx context.Context, params []byte) ([]byte, error) {
 	}
 	raw, err := p.quick(ctx, &ask{op: dialect.ListTasks, params: params})
 	if raw != nil && isUnreadable(err) {
-		p.opts.log().WarnContext(ctx, "agent has listed what cannot be read", "agent", p.opts.Name, "reason", err)
+		p.opts.log().WarnContext(ctx, "agent listed tasks that cannot be read", "agent", p.opts.Name, "reason", err)
 		err = nil
 	}
 	return raw, named(err, name)

@@ -23,7 +23,7 @@ var (
 	ErrUnreachable = httpcall.ErrUnreachable
 	// ErrOpen means that the breaker of the peer is open after failed calls. Nothing was sent.
 	// It wraps ErrUnreachable.
-	ErrOpen = fmt.Errorf("calls are held back after failures: %w", httpcall.ErrUnreachable)
+	ErrOpen = fmt.Errorf("calls are paused after failures: %w", httpcall.ErrUnreachable)
 	// ErrNoInterface means that the card lists no interface that can be used.
 	ErrNoInterface = errors.New("no usable interface")
 	// ErrNoTransport means that Options.Bindings names a binding that is neither built in nor

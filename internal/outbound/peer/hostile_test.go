@@ -105,7 +105,7 @@ func TestHostilePeers(t *testing.T) {
 		"a web page":       {respondWith(200, "text/html", "<html>sorry</html>"), a2a.ErrInvalidAgentResponse, "answered with a web page"},
 		"nothing":          {respondWith(200, "application/json", ""), a2a.ErrInvalidAgentResponse, "answered with nothing"},
 		"garbage":          {respondWith(200, "application/json", `{"task":`), a2a.ErrInvalidAgentResponse, "unexpected end"},
-		"no answer":        {respondWith(200, "application/json", `{"ok":true}`), a2a.ErrInvalidAgentResponse, "neither a task nor a message"},
+		"no answer":        {respondWith(200, "application/json", `{"ok":true}`), a2a.ErrInvalidAgentResponse, "is not a task, a message or an event"},
 		"an unknown state": {events(`data: {"statusUpdate":{"taskId":"t","status":{"state":"EXPLODED"}}}` + "\n\n"), a2a.ErrInvalidAgentResponse, `"EXPLODED" is not a state`},
 		"another task":     {events(`data: {"statusUpdate":{"taskId":"u","status":{"state":"TASK_STATE_COMPLETED"}}}` + "\n\n"), a2a.ErrInvalidAgentResponse, "an event of task u in the stream of task t"},
 		"an endless line":  {line, peer.ErrTooLarge, "more than 65536 bytes"},

@@ -111,7 +111,7 @@ func TestMalformedEventIsLogged(t *testing.T) {
 		reason string // empty for no record
 	}{
 		"no JSON":          {[]string{begun, `{"what":`, added}, "an event of agent.example"},
-		"no event":         {[]string{begun, `{"what":1}`, added}, "neither a task nor a message"},
+		"no event":         {[]string{begun, `{"what":1}`, added}, "is not a task, a message or an event"},
 		"no JSON, after":   {[]string{ended, `{"what":`, added}, "an event of agent.example"},
 		"another's":        {[]string{ended, strings.ReplaceAll(added, `"t"`, `"u"`), added}, "task u"},
 		"nothing is wrong": {[]string{begun, ended, added}, ""},
@@ -120,7 +120,7 @@ func TestMalformedEventIsLogged(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				_, log := streamed(t, &slow{frames: tt.frames, every: time.Millisecond, more: 1})
-				const record = `level=WARN msg="agent has sent what cannot be read" agent=far task=mine remote_task=t reason=`
+				const record = `level=WARN msg="agent sent data that cannot be read" agent=far task=mine remote_task=t reason=`
 				if _, reason, found := strings.Cut(log, record); found != (tt.reason != "") || !strings.Contains(reason, tt.reason) {
 					t.Errorf("the log is %q, want a reason with %q", log, tt.reason)
 				}

@@ -179,7 +179,7 @@ func (r *relay) lose(ctx context.Context, err error) {
 		return // an agent may send many
 	}
 	r.unread = err
-	r.peer.opts.log().WarnContext(ctx, "agent has sent what cannot be read", append(r.about(ctx), "reason", err)...)
+	r.peer.opts.log().WarnContext(ctx, "agent sent data that cannot be read", append(r.about(ctx), "reason", err)...)
 }
 
 // passRest yields the events after the end of the task, such as late artifacts,

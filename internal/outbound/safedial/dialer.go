@@ -79,7 +79,7 @@ func parseTarget(address string) (target, error) {
 	}
 	port, err := strconv.ParseUint(digits, 10, 16)
 	if err != nil || host == "" {
-		return target{}, invalid("%q is no address", address)
+		return target{}, invalid("%q is not an address", address)
 	}
 	return target{host, uint16(port)}, nil
 }

@@ -83,7 +83,7 @@ func (p *Policy) allow(prefixes ...netip.Prefix) {
 
 func (p *Policy) parse(rule string) error {
 	if strings.Contains(rule, "://") {
-		return fmt.Errorf("a rule names a host, not a URL: leave out the scheme and the path")
+		return fmt.Errorf("a rule names a host, not a URL: omit the scheme and the path")
 	}
 	if strings.Contains(rule, "/") {
 		prefix, err := parsePrefix(rule)
@@ -113,13 +113,13 @@ func (p *Policy) parse(rule string) error {
 func parsePrefix(s string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil {
-		return prefix, fmt.Errorf("a range is written like 10.1.0.0/16 or fd00::/8")
+		return prefix, fmt.Errorf("write a range as in 10.1.0.0/16 or fd00::/8")
 	}
 	if prefix.Addr().Is4In6() && prefix.Bits() >= 96 {
 		prefix = netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
 	}
 	if m := prefix.Masked(); m != prefix {
-		return prefix, fmt.Errorf("the address goes beyond the range: write %s, or %s alone", m, prefix.Addr())
+		return prefix, fmt.Errorf("the address has bits outside of the range: write %s, or %s for one address", m, prefix.Addr())
 	}
 	return prefix, nil
 }

@@ -19,7 +19,7 @@ func (p *Policy) CheckURL(raw string) error {
 	case raw == "":
 		return invalid("it is empty")
 	case len(raw) > maxURL:
-		return invalid("it has %d bytes; at most %d are taken", len(raw), maxURL)
+		return invalid("it has %d bytes; the maximum is %d", len(raw), maxURL)
 	case i >= 0:
 		return invalid("it contains %q", raw[i])
 	case strings.Contains(raw, "#"):
@@ -66,7 +66,7 @@ func (p *Policy) checkHost(t target, bracketed bool) error {
 	addr, err := netip.ParseAddr(t.host)
 	switch {
 	case err == nil && addr.Is6() != bracketed, err != nil && bracketed:
-		return invalid("host %q is no address", t.host)
+		return invalid("host %q is not an address", t.host)
 	case err == nil && addr.Zone() != "" && !addr.IsLinkLocalUnicast():
 		return invalid("address %s has a zone", t.host)
 	case err == nil:
@@ -92,7 +92,7 @@ func badName(name string) string {
 	case strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 }) >= 0:
 		return "is not ASCII: write it in its xn-- form"
 	case slices.ContainsFunc(labels, badLabel):
-		return "is no host name"
+		return "is not a host name"
 	case number(last):
 		return "is an address in an unusual spelling: write four decimal numbers"
 	}

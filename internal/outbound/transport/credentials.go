@@ -101,7 +101,7 @@ func (c ClientCredentials) MarshalJSON() ([]byte, error) { return []byte(`"` + h
 // Check returns an error that describes the first invalid field, without values.
 func (c *Credentials) Check() error {
 	if c.Scheme != "" && c.Scheme != SchemeAPIKey && c.Scheme != SchemeBearer {
-		return refuse("scheme %q is neither %s nor %s", c.Scheme, SchemeAPIKey, SchemeBearer)
+		return refuse("the scheme %q must be %s or %s", c.Scheme, SchemeAPIKey, SchemeBearer)
 	}
 	if (c.HeaderName == "") != (c.HeaderValueBase64 == "") {
 		return refuse("a header needs both a name and a value")

@@ -214,7 +214,7 @@ func (s *eventWriter) end(ev *exchange.Event) {
 			code = "task_rejected"
 		}
 		if message == "" {
-			message = "the agent gives no reason"
+			message = "the agent gave no reason"
 		}
 		s.failed(message, code)
 		return

@@ -367,7 +367,7 @@ func TestFailures(t *testing.T) {
 	h := start(t)
 	for words, want := range map[string]string{
 		"x":      `{"code":"task_failed","message":"it is tired","type":"RUN_ERROR"}`,
-		"reject": `{"code":"task_rejected","message":"the agent gives no reason","type":"RUN_ERROR"}`,
+		"reject": `{"code":"task_rejected","message":"the agent gave no reason","type":"RUN_ERROR"}`,
 	} {
 		events := h.run("breaker", runInput("t-"+words, "r", words))
 		if got := events[len(events)-1]; got != want {
@@ -453,7 +453,7 @@ func TestErrors(t *testing.T) {
 		msg(`{"role":"tool","content":"a"}`):                          "messages[0].toolCallId: is required",
 		part(`{"type":"film"}`):                                       "messages[0].content[0].type: must be text, image, audio, video or document",
 		part(`{"type":"image"}`):                                      "messages[0].content[0].source: is required",
-		part(`{"type":"image","source":{"type":"data","value":"!"}}`): "messages[0].content[0].source.value: is no valid base64",
+		part(`{"type":"image","source":{"type":"data","value":"!"}}`): "messages[0].content[0].source.value: is not valid base64",
 		part(`{"type":"image","source":{"type":"url"}}`):              "messages[0].content[0].source.value: is required",
 		part(`{"type":"image","source":{"type":"file","value":"f"}}`): "messages[0].content[0].source.type: is not supported",
 		part(`{"type":"image","source":{"type":"dream"}}`):            "messages[0].content[0].source.type: must be data or url",

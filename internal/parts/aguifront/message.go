@@ -212,7 +212,7 @@ func (c *contentPart) part(at string) (*a2a.Part, error) {
 	case "data":
 		raw, err := base64.StdEncoding.DecodeString(c.Source.Value)
 		if err != nil {
-			return nil, invalid(at+".source.value", "is no valid base64")
+			return nil, invalid(at+".source.value", "is not valid base64")
 		}
 		return &a2a.Part{Content: a2a.Raw(raw), MediaType: c.Source.MIMEType}, nil
 	case "url":

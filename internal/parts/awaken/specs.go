@@ -158,7 +158,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 		c.APIKey, c.APIKeyEnv = e.Auth.Token, e.Auth.TokenEnv
 	}
 	if t := e.Auth.Type; t != "" && t != "none" && e.Auth.Token == "" && e.Auth.TokenEnv == "" {
-		d.Problem(nil, key+".auth", "has neither token nor token_env")
+		d.Problem(nil, key+".auth", "needs token or token_env")
 	}
 	return s
 }

@@ -155,7 +155,7 @@ func TestProblems(t *testing.T) {
 		{"no address", "id: a\nendpoint:\n  backend: a2a\n", "dir/f.yaml:2: endpoint.base_url: is missing", ""},
 		{
 			"no token", `{"id": "a", "endpoint": {"backend": "a2a", "base_url": "http://a", "auth": {"type": "bearer"}}}`,
-			"dir/f.yaml:1: endpoint.auth: has neither token nor token_env", "",
+			"dir/f.yaml:1: endpoint.auth: needs token or token_env", "",
 		},
 	} {
 		specs, problems := read(tt.src)

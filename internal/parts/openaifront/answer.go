@@ -141,7 +141,7 @@ func (a *answer) failure(ev *exchange.Event) *problem {
 	}
 	p := &problem{Message: ev.Text, Type: "agent_error", Code: &code}
 	if p.Message == "" {
-		p.Message = "the agent gives no reason"
+		p.Message = "the agent gave no reason"
 	}
 	return p
 }

@@ -450,7 +450,7 @@ func TestErrors(t *testing.T) {
 		{`{"model":"talker","messages":{}}`, 400, "invalid_request_error/invalid_params", "messages", ""},
 		{`{"model":"talker","messages":[7]}`, 400, "invalid_request_error/invalid_params", "messages[0]", ""},
 		{`{"model":"talker","messages":[{"role":7}]}`, 400, "invalid_request_error/invalid_params", "messages[0].role", ""},
-		{`{"model":"talker","messages":[{"role":"user","content":7}]}`, 400, "invalid_request_error/invalid_params", "messages[0]", "messages[0]: content is neither a string nor a list of parts"},
+		{`{"model":"talker","messages":[{"role":"user","content":7}]}`, 400, "invalid_request_error/invalid_params", "messages[0]", "messages[0]: content must be a string or a list of parts"},
 		{`{"model":"talker","messages":[{"role":"user","content":[{"type":"film"}]}]}`, 400, "invalid_request_error/invalid_params", "messages[0].content[0].type", ""},
 		{`{"model":"talker","messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`, 400, "invalid_request_error/invalid_params", "messages[1].content[0].file.file_id", ""},
 		{`{"model":"talker","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 400, "invalid_request_error/invalid_params", "messages", ""},
@@ -466,7 +466,7 @@ func TestErrors(t *testing.T) {
 		{`{"model":"talker","metadata":{"a":1},` + ok + `}`, 400, "invalid_request_error/invalid_params", "metadata", ""},
 		{`{"model":"talker","metadata":{"task_id":"nobodys"},` + ok + `}`, 404, "invalid_request_error/task_not_found", "", ""},
 		{one("breaker", "x"), 422, "agent_error/task_failed", "", "the agent is tired"},
-		{one("breaker", "reject"), 422, "agent_error/task_rejected", "", "the agent gives no reason"},
+		{one("breaker", "reject"), 422, "agent_error/task_rejected", "", "the agent gave no reason"},
 		{`{"model":"talker","messages":[{"role":"user","content":"` + strings.Repeat("a", 2<<20) + `"}]}`, 413, "invalid_request_error/request_too_large", "", ""},
 	} {
 		code, _, b := h.do("POST", "/v1/chat/completions", tt.body)

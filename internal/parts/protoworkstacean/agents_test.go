@@ -151,7 +151,7 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"a name that is there twice", "agents:\n- {name: Ann, url: 'http://a'}\n- {name: ann, url: 'http://b'}\n",
-			`dir/f.yaml:3: agents[1].name: agents[0] has the name "ann", too`, "ann",
+			`dir/f.yaml:3: agents[1].name: agents[0] also has the name "ann"`, "ann",
 		},
 		{
 			"no name and no url", "agents:\n- {url: 'http://a'}\n- {name: b}\n",

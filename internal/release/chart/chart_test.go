@@ -126,7 +126,7 @@ func (h *hub) reload(ctx context.Context, t *testing.T) {
 		}
 		project(t, h.mounts["/etc/parley/config"], next.configMap(t, release).Data)
 		if n == 0 {
-			h.await(ctx, t, from, `"msg":"applied a changed configuration"`)
+			h.await(ctx, t, from, `"msg":"configuration changed and applied"`)
 		}
 	}
 }

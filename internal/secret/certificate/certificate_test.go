@@ -236,7 +236,7 @@ func TestCheck(t *testing.T) {
 		"name: must be":           {Field: DNS, Name: "a:b"},
 		"agent_id: is for rules":  {Field: DNS, Name: "a", Principal: who},
 		"each: a fingerprint":     {Field: Fingerprint, Name: "a"},
-		"owner: no caller":        {Field: DNS, Name: "a", Principal: auth.Principal{Org: "local"}},
+		"owner: a rule for many":  {Field: DNS, Name: "a", Principal: auth.Principal{Org: "local"}},
 		"roles: a role for work":  {Field: DNS, Name: "a", Principal: auth.Principal{Roles: []string{"bus:x"}}},
 		"roles: a role is empty":  {Field: DNS, Name: "a", Principal: auth.Principal{Roles: []string{""}}},
 		"roles: a role for worke": {Field: DNS, Value: host, Principal: auth.Principal{ID: "x", Roles: []string{"bus:x"}}},

@@ -17,7 +17,7 @@ func (r *Rule) Check() error {
 	switch r.Field {
 	case URI, DNS, Email, CommonName, Fingerprint:
 	default:
-		return fmt.Errorf("field: %q is none of a certificate", r.Field)
+		return fmt.Errorf("field: a certificate has no field %q", r.Field)
 	}
 	if slices.ContainsFunc(r.Principal.Roles, func(role string) bool { return strings.HasPrefix(role, auth.RoleBus) }) {
 		return errors.New("roles: a role for workers at the bus belongs to a key")
@@ -41,7 +41,7 @@ func (r *Rule) Check() error {
 func (r *Rule) checkEach() error {
 	switch {
 	case r.Field == Fingerprint:
-		return errors.New("each: a fingerprint identifies no caller")
+		return errors.New("each: a fingerprint cannot identify a caller")
 	case r.Name == "" || strings.ContainsFunc(r.Name, func(c rune) bool {
 		return c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	}):
@@ -49,7 +49,7 @@ func (r *Rule) checkEach() error {
 	case r.Principal.ID != "" || r.Principal.DisplayName != "":
 		return errors.New("agent_id: is for rules about one certificate; its callers are called name:VALUE")
 	case r.Principal.Org == auth.Local:
-		return fmt.Errorf("owner: no caller becomes the owner %q by a rule for many, whose tasks are those of callers without credentials", auth.Local)
+		return fmt.Errorf("owner: a rule for many callers cannot make them the owner %q, which is reserved for callers without credentials", auth.Local)
 	}
 	p := r.Principal
 	p.ID = r.Name + ":x"
@@ -70,13 +70,13 @@ func checkValue(f Field, value string) error {
 		return nil
 	case f == CommonName:
 		if strings.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-			return errors.New("has a character that does not show")
+			return errors.New("has an invisible character")
 		}
 		return nil
 	case strings.Contains(value, "*"):
 		return errors.New("is compared exactly: there are no patterns")
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return errors.New("has a character that is not a visible one of ASCII")
+		return errors.New("has a character that is not visible ASCII")
 	case f == DNS && strings.ContainsAny(value, ":/@"):
 		return errors.New("is not the name of a host")
 	case f == Email && !strings.Contains(value, "@"):

@@ -71,7 +71,7 @@ func (r Rules) Certificate(chains [][]*x509.Certificate) (*auth.Principal, error
 	}
 	leaf := chains[0][0]
 	if now := time.Now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		return nil, fmt.Errorf("%w: it is not good at this time", ErrCertificate)
+		return nil, fmt.Errorf("%w: it is expired or not yet valid", ErrCertificate)
 	}
 	for i := range r {
 		if p := r[i].principal(leaf, chains); p != nil {

@@ -112,7 +112,7 @@ func read(path string) (*file, error) {
 		return nil, err
 	}
 	if size > maxSize {
-		return nil, fmt.Errorf("has %d bytes, more than any key", size)
+		return nil, fmt.Errorf("has %d bytes, which is longer than any key", size)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

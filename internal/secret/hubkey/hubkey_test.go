@@ -89,7 +89,7 @@ func TestLoadRefuses(t *testing.T) {
 		file("nameless", `{"seed":"`+seed+`"}`, 0o600):           "the id of a hub has letters",
 		file("spaced", `{"hub":"a b","seed":"`+seed+`"}`, 0o600): "the id of a hub has letters",
 		file("empty", "", 0o600):                                 "unexpected end of JSON input",
-		file("large", strings.Repeat(" ", maxSize+1), 0o600):     "more than any key",
+		file("large", strings.Repeat(" ", maxSize+1), 0o600):     "longer than any key",
 		folder:                            "not a regular file",
 		filepath.Join(dir, "gone", "key"): "no such file",
 	} {

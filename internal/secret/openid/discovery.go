@@ -75,7 +75,7 @@ func (p *Provider) checkDocument(d *document) error {
 		d.EndSession = "" // people sign out at the hub alone
 	}
 	if len(d.Challenges) > 0 && !slices.Contains(d.Challenges, "S256") {
-		return fmt.Errorf("code_challenge_methods_supported: has no S256, which the hub requires")
+		return fmt.Errorf("code_challenge_methods_supported: S256 is required")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (p *Provider) checkEndpoint(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.Fragment != "":
-		return fmt.Errorf("%.200q is not an https address", address)
+		return fmt.Errorf("%.200q is not an https URL", address)
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme == "http" && httpcall.Loopback(u.Host) && strings.HasPrefix(p.URL, "http://"):

@@ -62,13 +62,13 @@ func members(kind string, body []byte) (all map[string]any, err error) {
 	kind, _, _ = mime.ParseMediaType(kind) // without a type it is JSON
 	if kind != "application/x-www-form-urlencoded" && kind != "text/plain" {
 		if json.Unmarshal(body, &all) != nil {
-			return nil, errors.New("the answer of the token endpoint is no JSON object")
+			return nil, errors.New("the response of the token endpoint is not a JSON object")
 		}
 		return all, nil
 	}
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
-		return nil, errors.New("the answer of the token endpoint is no form")
+		return nil, errors.New("the response of the token endpoint is not a form")
 	}
 	all = make(map[string]any)
 	for name := range values {

@@ -177,7 +177,7 @@ func (p *Provider) checkAnswer(d *document, a *Attempt, answer url.Values) error
 	case a.State == "" || subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(a.State)) != 1:
 		return fmt.Errorf("%w: another state", ErrMismatch)
 	case named && iss != p.URL:
-		return fmt.Errorf("%w: of the issuer %.200q", ErrMismatch, iss)
+		return fmt.Errorf("%w: the issuer is %.200q", ErrMismatch, iss)
 	case d.NamesIssuer && !named:
 		return fmt.Errorf("%w: without an issuer", ErrMismatch)
 	case answer.Get("error") != "":

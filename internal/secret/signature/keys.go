@@ -88,7 +88,7 @@ func parsePublic(block *pem.Block) (crypto.PublicKey, error) {
 		}
 		return c.PublicKey, nil
 	}
-	return nil, fmt.Errorf("a block of type %q is no public key", block.Type)
+	return nil, fmt.Errorf("a block of type %q is not a public key", block.Type)
 }
 
 func parseJWK(text []byte) ([]PinnedKey, error) {
@@ -117,7 +117,7 @@ func readSet(text []byte) (keys []jose.JSONWebKey, unread error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, errors.New("it is no JSON Web Key Set, an object with a list of keys")
+		return nil, errors.New("it is not a JSON Web Key Set: an object with a list of keys")
 	}
 	for i, raw := range set.Keys {
 		k, err := readKey(raw)

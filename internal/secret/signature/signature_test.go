@@ -225,7 +225,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"header is no base64":   {`{"signatures":[{"protected":"!","signature":"AAAA"}]}`, "not base64url"},
 		"header is too long":    {`{"signatures":[{"protected":"` + strings.Repeat("A", maxHeader+1) + `"}]}`, "more than"},
 		"unknown crit":          {header(`{"alg":"RS256","kid":"good","crit":["x"],"x":1}`), "has changed since it was signed"},
-		"too many signatures":   {`{"signatures":[` + strings.Repeat("{},", maxSignatures) + `{}]}`, "more than 16"},
+		"too many signatures":   {`{"signatures":[` + strings.Repeat("{},", maxSignatures) + `{}]}`, "the maximum is 16"},
 		"another key's RS256":   {header(`{"alg":"ES256","kid":"good"}`), "has changed since it was signed"},
 		"an empty signature":    {strings.Replace(header(`{"alg":"RS256","kid":"good"}`), "AAAA", "", 1), "has changed since it was signed"},
 		"nested without bounds": {`{"name":` + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001) + `,"signatures":[{}]}`, "depth"},

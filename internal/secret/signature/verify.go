@@ -78,7 +78,7 @@ func (v *Verifier) Verify(ctx context.Context, doc []byte) (*Proof, error) {
 	case n == 0:
 		return nil, ErrUnsigned
 	case n > maxSignatures:
-		return nil, fmt.Errorf("%w: it has %d, which is more than %d", ErrUntrusted, n, maxSignatures)
+		return nil, fmt.Errorf("%w: it has %d; the maximum is %d", ErrUntrusted, n, maxSignatures)
 	}
 	payloads, err := canonicals(doc)
 	if err != nil {

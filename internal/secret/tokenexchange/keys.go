@@ -72,7 +72,7 @@ func (k *Keys) read() error {
 		return err
 	}
 	if size > maxFile {
-		return fmt.Errorf("has %d bytes, which is too much for keys", size)
+		return fmt.Errorf("has %d bytes, which is too large for keys", size)
 	}
 	text, err := os.ReadFile(k.path)
 	if err != nil {

@@ -208,7 +208,7 @@ func TestLoadRefuses(t *testing.T) {
 		"empty": {`{"keys":[]}`, 0o600, "no keys"},
 		"bad":   {`{"keys":[{"key":"AAAA"}]}`, 0o600, "key 0 is not a private key"},
 		"half":  {`{"keys":[{"ke`, 0o600, "unexpected end"},
-		"large": {strings.Repeat(" ", 20<<10), 0o600, "too much"},
+		"large": {strings.Repeat(" ", 20<<10), 0o600, "too large"},
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(tc.text), tc.mode); err != nil {

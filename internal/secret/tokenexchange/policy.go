@@ -109,7 +109,7 @@ func (p *Policy) assert(ctx context.Context) (string, error) {
 }
 
 // errNoBearer is returned if the caller's own token is not available.
-var errNoBearer = errors.New("it gets the caller's own token, and there is none: the caller has shown none with the message, " +
+var errNoBearer = errors.New("it needs the caller's own token, but the caller sent none with the message, " +
 	"or the hub, which keeps tokens in memory alone, was started anew since; send a new message with a token")
 
 func forward(ctx context.Context) (string, error) {

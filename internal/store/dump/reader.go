@@ -21,7 +21,7 @@ import (
 // Errors of a Reader. Callers test for them with errors.Is.
 var (
 	// ErrFormat is returned for a file of another kind, or of a newer version.
-	ErrFormat = errors.New("the file is no export that this version reads")
+	ErrFormat = errors.New("the file is not an export that this version can read")
 	// ErrDamaged is returned for a file that was cut off or changed.
 	ErrDamaged = errors.New("the export is damaged")
 )
@@ -184,7 +184,7 @@ func (r *Reader) beginTable(f *frame) (*Section, error) {
 	}
 	i := slices.IndexFunc(r.known, func(k Table) bool { return k.Name == t.Name })
 	if i < 0 || !slices.Equal(r.known[i].Columns, t.Columns) {
-		return nil, fmt.Errorf("%w: table %s at byte %d is unknown, has other columns, or comes twice", ErrFormat, t.Name, f.at)
+		return nil, fmt.Errorf("%w: table %s at byte %d is unknown, a duplicate, or has other columns", ErrFormat, t.Name, f.at)
 	}
 	r.known = slices.Delete(r.known, i, i+1)
 	r.end.Rows[t.Name] = 0

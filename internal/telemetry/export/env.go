@@ -74,7 +74,7 @@ func (e environment) protocol(signal string) {
 }
 
 func (e environment) unknown(name, value, known string) {
-	e.logger.Warn("telemetry: a variable has a value that is not known here; it is ignored", "variable", name, "value", value, "known", known)
+	e.logger.Warn("telemetry: ignoring a variable with an unknown value", "variable", name, "value", value, "known", known)
 }
 
 // complainEvery is the shortest time between two log records of errors.

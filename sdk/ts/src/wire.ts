@@ -83,7 +83,7 @@ export function read(data: Uint8Array, me: string, verify: Verify): Json {
 /** Throws an error that names the member, unless the envelope is work that can be claimed. */
 export function checkWork({ type, source, task, replyTo, body }: Json): void {
   const { reports, delivery, large } = body, size = large?.size ?? 1;
-  if (type !== "job.work") throw new Error(`type: ${type} is not known at the queue of an agent`);
+  if (type !== "job.work") throw new Error(`unknown type ${type} at the queue of an agent`);
   if (!source.startsWith("hub/") || typeof task !== "string") throw new Error("source, task: work has a task and comes from a hub");
   address("replyTo", replyTo);
   address("body.reports", reports);

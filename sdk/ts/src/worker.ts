@@ -75,7 +75,7 @@ export class Worker {
     }
     if (!hubs.length) this.log("warn", "hubs: not set, so every program at the broker may act as a hub");
     const [scheme = ""] = url.split("://");
-    if (!["nats", "tls", "amqp", "amqps"].includes(scheme)) throw new Error(`url: ${scheme}:// is no address of a broker; nats, tls, amqp and amqps are known`);
+    if (!["nats", "tls", "amqp", "amqps"].includes(scheme)) throw new Error(`url: ${scheme}:// is not the address of a broker; use nats, tls, amqp or amqps`);
     this.#bus = scheme.startsWith("amqp") ? new RabbitMQ(url, ca) : new NATS(url, name, key, ca);
     this.#verify = trust(hubs);
   }
@@ -141,7 +141,7 @@ export class Worker {
 
   /** Moves a delivery to the queue dead. */
   async #bury({ data }: Delivery, reason: string): Promise<Verdict> {
-    this.log("warn", `work refused: ${reason}`);
+    this.log("warn", `work rejected: ${reason}`);
     const dead = letter(data, reason, this.queue, "worker/" + this.id);
     while (!(await this.#publish("queue.dead", dead.id, dead.data))) await sleep(1000, undefined, { ref: false });
     return "ack";

@@ -55,12 +55,12 @@ func (a *authenticator) admitWorker(c server.ClientAuthentication, key string) b
 		return false
 	}
 	if user := c.GetOpts().Username; user != "" && user != p.Agent {
-		a.log.Warn("bus: worker refused: the key is that of another agent", "agent", user, "of", p.Agent, "key", p.Key, "from", from)
+		a.log.Warn("bus: worker rejected: the key belongs to another agent", "agent", user, "of", p.Agent, "key", p.Key, "from", from)
 		return false
 	}
 	account, err := a.account(p.Agent)
 	if err != nil {
-		a.log.Error("bus: worker refused", "agent", p.Agent, "from", from, "error", err)
+		a.log.Error("bus: worker rejected", "agent", p.Agent, "from", from, "error", err)
 		return false
 	}
 	c.RegisterUser(&server.User{

@@ -230,7 +230,7 @@ func (s *Server) listen() (host string, port int, err error) {
 		return "", 0, fmt.Errorf("listen at %q: %w", at, err)
 	}
 	if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 1<<16-1 {
-		return "", 0, fmt.Errorf("listen at %q: port %q is none", at, text)
+		return "", 0, fmt.Errorf("listen at %q: invalid port %q", at, text)
 	}
 	if port == 0 {
 		port = server.RANDOM_PORT

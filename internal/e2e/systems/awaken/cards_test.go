@@ -45,7 +45,7 @@ func unread(body, problem string) nextCard {
 // then counts as that of another agent.
 func another(change func(i map[string]any, far, other string)) nextCard {
 	n := interfaceWith(change)
-	n.error = "no agent card: that of FAR" + cardPath + " is another agent's"
+	n.error = "no agent card: the one at FAR" + cardPath + " belongs to another agent"
 	return kept(n)
 }
 

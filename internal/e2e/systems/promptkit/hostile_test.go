@@ -23,14 +23,14 @@ var liars = []struct {
 }{
 	{"state-unknown", `{"id":"t","contextId":"c","status":{"state":"finished"}}`, `task.status.state: "finished" is not a state`, ""},
 	{"state-switch", `{"id":"t","contextId":"c","status":{"state":true}}`, "task.status.state: ", ""},
-	{"no-status", `{"id":"t","contextId":"c"}`, "neither a task nor a message nor an event", ""},
+	{"no-status", `{"id":"t","contextId":"c"}`, "is not a task, a message or an event", ""},
 	{"no-id", `{"contextId":"c","status":{"state":"completed"}}`, "task.id: is required", ""},
 	{"id-number", `{"id":7,"contextId":"c","status":{"state":"completed"}}`, "task.id: must be a string", ""},
 	{"parts-object", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":{"text":"x"}}]}`, "get task t: artifacts[0].parts: must be a list of parts", ""},
 	{"text-number", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":7}]}]}`, "get task t: artifacts[0].parts[0].text: must be a string", ""},
 	{"artifacts-text", `{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":"x"}`, "get task t: artifacts: must be a list", ""},
 	{"result-null", `null`, "must be an object", ""},
-	{"empty", `{}`, "neither a task nor a message nor an event", ""},
+	{"empty", `{}`, "is not a task, a message or an event", ""},
 	// An HTTP response belongs to one request, so the hub ignores the id in it.
 	{"rpc-id-other", `{"jsonrpc":"2.0","id":"of-another-request","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":"once"}]}]}}`, "once", a2a.TaskStateCompleted},
 	{"rpc-id-none", `{"jsonrpc":"2.0","result":{"id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"text":"once"}]}]}}`, "once", a2a.TaskStateCompleted},

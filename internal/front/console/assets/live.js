@@ -110,7 +110,7 @@
     last.dataset.time = item.dataset.time;
     var chunks = last.querySelector(".chunks"), n = chunks.querySelector("b");
     n.textContent = String(Number(n.textContent) + 1);
-    n.nextSibling.textContent = " chunks until " + item.querySelector("time").textContent;
+    n.nextSibling.textContent = " chunks, last " + item.querySelector("time").textContent;
     chunks.hidden = false;
   }
 

@@ -191,7 +191,7 @@ func (c *Client) transport(wg *sync.WaitGroup, cancel context.CancelCauseFunc) (
 	var garbage atomic.Int64
 	pipe := stdio.NewPipe(program, program, stdio.Options{Limit: c.Limits.Message, Memory: c.Memory, Bad: func(f *stdio.Fault) error {
 		if n := garbage.Add(1); !f.Long && n <= int64(c.Limits.Garbage) {
-			c.Logger.Debug("an MCP server has written a line that is no message", "server", c.Name, "problem", f.Err.Message)
+			c.Logger.Debug("an MCP server wrote a line that is not a message", "server", c.Name, "problem", f.Err.Message)
 			return nil
 		}
 		err := fmt.Errorf("%w: %s", errCutOff, f.Err.Message)

@@ -67,7 +67,7 @@ func (svc *service) arguments(raw json.RawMessage) (args json.RawMessage, wrong 
 	case len(raw) == 0 || string(raw) == "null":
 		return json.RawMessage("{}"), ""
 	case len(raw) > svc.Limits.Arguments:
-		return nil, fmt.Sprintf("arguments have %d bytes; at most %d are taken", len(raw), svc.Limits.Arguments)
+		return nil, fmt.Sprintf("arguments have %d bytes; the maximum is %d", len(raw), svc.Limits.Arguments)
 	case raw[0] != '{' || !json.Valid(raw):
 		return nil, "arguments is not a JSON object; give an object with the fields of the tool's schema"
 	}

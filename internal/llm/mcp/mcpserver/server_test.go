@@ -400,7 +400,7 @@ func TestLimitsOfCalls(t *testing.T) {
 			Tools: newSource(blocks, echo), Limits: mcpserver.Limits{Calls: 1, Arguments: 100},
 		}, nil)
 		res := call(t, cs, "echo", map[string]any{"a": strings.Repeat("a", 200)})
-		if got := text(res); !res.IsError || !strings.Contains(got, "at most 100") {
+		if got := text(res); !res.IsError || !strings.Contains(got, "the maximum is 100") {
 			t.Errorf("large arguments give %q", got)
 		}
 		res = call(t, cs, "echo", []string{"a"})

@@ -131,7 +131,7 @@ func (svc *service) exposed(name string) *exposedTool {
 // described converts a tool to the SDK's type.
 func described(t *llm.Tool) (*mcp.Tool, error) {
 	if t.Name == "" || t.Call == nil {
-		return nil, fmt.Errorf("it has no name, or cannot be called")
+		return nil, fmt.Errorf("it has no name or cannot be called")
 	}
 	schema := t.Input
 	if len(schema) == 0 {
@@ -141,7 +141,7 @@ func described(t *llm.Tool) (*mcp.Tool, error) {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(schema, &kind); err != nil || kind.Type != "object" {
-		return nil, fmt.Errorf("its schema is not that of an object")
+		return nil, fmt.Errorf("its schema does not describe an object")
 	}
 	// Tools may reach agents with unknown effects: the default, an open world, applies.
 	notes := &mcp.ToolAnnotations{Title: t.Title, ReadOnlyHint: t.ReadOnly, IdempotentHint: t.Idempotent}

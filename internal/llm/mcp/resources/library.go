@@ -188,7 +188,7 @@ func (l *Library) List(ctx context.Context, cursor string) ([]mcpserver.Resource
 	}
 	after, ok := strings.CutPrefix(cursor, notesAfter)
 	if !ok {
-		return nil, "", fmt.Errorf("%q is no cursor of this list", cursor)
+		return nil, "", fmt.Errorf("invalid cursor %q", cursor)
 	}
 	return l.notes(ctx, after)
 }

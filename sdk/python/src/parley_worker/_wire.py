@@ -101,7 +101,7 @@ def decode(data: bytes, me: str = "", keys: Keys | None = None) -> Json:
 def check_work(envelope: Json) -> None:
     """Raises Invalid, with the name of the member, unless the envelope is work that can be claimed."""
     body, large = envelope["body"], envelope["body"].get("large", {"size": 1})
-    check(envelope["type"] == "job.work", f"type: {envelope['type']} is not known at the queue of an agent")
+    check(envelope["type"] == "job.work", f"unknown type {envelope['type']} at the queue of an agent")
     check(envelope["source"].startswith("hub/") and isinstance(envelope.get("task"), str), "source, task: work has a task and comes from a hub")
     check_address("replyTo", envelope.get("replyTo"))
     check_address("body.reports", body.get("reports"))

@@ -354,7 +354,7 @@ class Worker:
         if not self._keys:
             log.warning("hubs: not set, so every program at the broker may act as a hub")
         scheme = url.partition("://")[0]
-        check(scheme in ("nats", "tls", "amqp", "amqps"), f"url: {scheme}:// is no address of a broker; nats, tls, amqp and amqps are known")
+        check(scheme in ("nats", "tls", "amqp", "amqps"), f"url: {scheme}:// is not the address of a broker; use nats, tls, amqp or amqps")
         return NATS(url, self.name, key, ca) if scheme in ("nats", "tls") else RabbitMQ(url, ca)
 
     def spawn(self, work: Coroutine[Any, Any, Any], *sets: set[asyncio.Task[Any]]) -> asyncio.Task[Any]:
@@ -389,7 +389,7 @@ class Worker:
         try:
             verdict = await self._perform(data, number)
         except Exception as e:
-            log.warning("work refused: %s", e)
+            log.warning("work rejected: %s", e)
             verdict, (id, dead) = "ack", letter(data, str(e), self.queue, "worker/" + self.id)
             while not await attempt(self._bus.publish("queue.dead", id, dead)):
                 await asyncio.sleep(1)
