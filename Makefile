@@ -17,7 +17,7 @@ sdk:
 # HEAVY are the packages whose tests start many processes, a broker or a database. Together they
 # take longer than all others; check-all and continuous integration test them, too.
 HEAVY = ./internal/e2e/... ./internal/agents/queue ./internal/bus ./internal/bus/amqpbus ./internal/bus/natsbus/... ./internal/cli \
-	./internal/agents/rockbot ./internal/front/rockbotfront ./internal/llm/hubclient \
+	./internal/parts/rockbot/... ./internal/llm/hubclient \
 	./internal/llm/mcp/resources ./store/pgstore \
 	./internal/testing/hubtest ./internal/testing/pgtest ./internal/testing/rabbittest ./internal/testing/suite/workertest
 

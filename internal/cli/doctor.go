@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +26,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/diskspace"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/secret/tokenexchange"
 	"github.com/parley-a2a/parley/internal/server"
@@ -206,10 +206,8 @@ func openingsOf(cfg *config.Config) []doctor.Opening {
 	}
 	rules("push.allow", "webhooks may be at", cfg.Push.Allow)
 	rules("directory.allow", "agents that callers register may be at", cfg.Directory.Allow)
-	if served := cfg.RockBot.Serve; len(served) > 0 {
-		out = append(out, doctor.Opening{
-			Key: "rockbot.serve", Access: "every client that may publish at RockBot's broker asks " + strings.Join(served, ", ") + " without a key",
-		})
+	for _, openings := range registry.Added[config.Openings]() {
+		out = append(out, openings(cfg)...)
 	}
 	for i := range cfg.Agents {
 		if a := &cfg.Agents[i]; a.Identity.Mode == string(tokenexchange.Forward) {

@@ -48,8 +48,11 @@ func policyFailed(f *doctor.Facts) error {
 func factsOf(cfg *config.Config) policy.Facts {
 	d := &cfg.Directory
 	w := policy.Facts{
-		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin}, Families: []string{"rockbot/"},
+		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin},
 		MoreAgents: d.WellKnown != "" || cfg.Bus.URL != "",
+	}
+	for _, family := range registry.Added[config.CallerFamily]() {
+		w.Families = append(w.Families, string(family))
 	}
 	for _, named := range registry.Added[config.NamesAgentFiles]() {
 		w.MoreAgents = w.MoreAgents || named(cfg)

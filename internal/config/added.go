@@ -13,19 +13,43 @@ import (
 
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
+	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // Keys are keys of parley.yaml that a part adds.
 type Keys struct {
-	// In is the mapping that gets the keys: directory.
+	// In is the mapping that gets the keys: directory, agents[], or none for the file itself.
 	In string
 	// New returns a pointer to a struct with the keys as its fields.
 	New func() any
 	// Schema has the properties of the keys in the JSON Schema, separated by commas.
 	Schema string
+	// Definitions has what Schema refers to, separated by commas.
+	Definitions string
+	// Kind is the key in agents[] that says where the agent is. The struct of the keys is an
+	// OnExchange then.
+	Kind string
 }
+
+// OnExchange are keys of an agent that may be on the exchange of a part.
+type OnExchange interface {
+	// OnExchange returns the name of the agent on the exchange; empty if it is not there.
+	OnExchange() string
+}
+
+// Secrets are keys with secrets.
+type Secrets interface{ Secrets() []string }
+
+// Check reports problems of a valid file that has the keys of a part.
+type Check func(d *yamlfile.Decoder, c *Config)
+
+// Openings returns the settings of a part that widen access.
+type Openings func(c *Config) []doctor.Opening
+
+// CallerFamily is the prefix of the ids of callers that a part authenticates.
+type CallerFamily string
 
 // Added are the values of the keys that parts have added to a mapping. Its items are pointers to
 // the structs of [Keys].
@@ -51,6 +75,36 @@ func Get[T any](mapping yamlfile.Extended) *T {
 		}
 	}
 	panic(fmt.Sprintf("config: no part has added %T", *new(T)))
+}
+
+// Extensions implements yamlfile.Extended.
+func (a *Agent) Extensions() []any { return a.Added.in("agents[]") }
+
+// Exchange returns the name of the agent on the exchange of a part; empty if it is not there.
+func (a *Agent) Exchange() string {
+	for _, added := range a.Added {
+		if x, ok := added.(OnExchange); ok {
+			return x.OnExchange()
+		}
+	}
+	return ""
+}
+
+// enumerated returns the keys that say where an agent is, and those that parts add, as in "a, b and c".
+func enumerated(kinds ...string) string {
+	kinds = append(kinds, addedKinds()...)
+	last := len(kinds) - 1
+	return strings.Join(kinds[:last], ", ") + " and " + kinds[last]
+}
+
+// addedKinds returns the keys of parts that say where an agent is.
+func addedKinds() (kinds []string) {
+	for _, k := range registry.Added[Keys]() {
+		if k.Kind != "" {
+			kinds = append(kinds, k.Kind)
+		}
+	}
+	return kinds
 }
 
 // Flags are flags of "parley serve" that a part adds: a pointer to a struct with tags of kong.
@@ -120,7 +174,7 @@ var schema string
 
 // Schema returns the JSON Schema (draft 2020-12) of the file.
 func Schema() []byte {
-	t := template.Must(template.New("").Funcs(template.FuncMap{"keys": schemaKeys, "profiles": schemaProfiles}).Parse(schema))
+	t := template.Must(template.New("").Funcs(template.FuncMap{"keys": schemaKeys, "kinds": addedKinds, "definitions": schemaDefinitions, "profiles": schemaProfiles}).Parse(schema))
 	var b bytes.Buffer
 	if err := t.Execute(&b, nil); err != nil {
 		panic(fmt.Sprintf("schema of parley.yaml: %v", err)) // it is part of the program
@@ -133,6 +187,17 @@ func schemaProfiles() string {
 	var b strings.Builder
 	for _, name := range profileNames() {
 		fmt.Fprintf(&b, "%q, ", name)
+	}
+	return b.String()
+}
+
+// schemaDefinitions returns the definitions that parts add, each followed by a comma.
+func schemaDefinitions() string {
+	var b strings.Builder
+	for _, k := range registry.Added[Keys]() {
+		if k.Definitions != "" {
+			b.WriteString(k.Definitions + ",\n    ")
+		}
 	}
 	return b.String()
 }

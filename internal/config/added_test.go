@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,8 +14,16 @@ type lists struct {
 	Lists []string `yaml:"lists" path:"yes"`
 }
 
+// places are the keys of that part in an agent.
+type places struct {
+	Place string `yaml:"place"`
+}
+
+func (p *places) OnExchange() string { return p.Place }
+
 func init() {
 	registry.Register("lists",
+		config.Keys{In: "agents[]", New: func() any { return new(places) }, Schema: `"place": {"$ref": "#/$defs/text", "description": "The name of the agent there."}`, Kind: "place"},
 		config.Keys{In: "directory", New: func() any { return new(lists) }, Schema: `"lists": {"$ref": "#/$defs/texts", "description": "Lists of agents."}`},
 		config.Profile{Name: "other", Interfaces: []string{"GRPC", "JSONRPC"}},
 	)
@@ -62,13 +71,17 @@ func TestAbsentParts(t *testing.T) {
 	}
 	for key, name := range known {
 		path, value, isValue := strings.Cut(key, "=")
-		src, at := "", 1
+		src := ""
 		for i, word := range strings.Split(path, ".") {
-			src += strings.Repeat("  ", i) + word + ":\n"
-			at = i + 1
+			list, isList := strings.CutSuffix(word, "[]")
+			src += strings.Repeat("  ", i) + list + ":\n"
+			if isList {
+				src += "- name: a\n"
+			}
 		}
+		at := strings.Count(src, "\n")
 		src = strings.TrimSuffix(src, "\n") + " " + value + "\n"
-		want := "parley.yaml:" + string(rune('0'+at)) + ": " + path + ": this program was built without " + name
+		want := "parley.yaml:" + strconv.Itoa(at) + ": " + strings.ReplaceAll(path, "[]", "[0]") + ": this program was built without " + name
 		_, err := config.Parse("parley.yaml", []byte(src), noVariables)
 		if got := errorText(err); got != want {
 			t.Errorf("Parse(%q), a value %t: %s\nwant %s", src, isValue, got, want)

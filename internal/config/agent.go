@@ -67,8 +67,8 @@ func (a *Agent) Executors(complete func(*Agent) *command.Agent) *command.BySkill
 // Card returns the complete card of a, except for its interfaces.
 func (a *Agent) Card() *a2a.AgentCard {
 	plain := []string{"text/plain"}
-	if a.RockBot != "" {
-		plain = append(plain, "application/json") // its messages have text and data
+	if a.Exchange() != "" {
+		plain = append(plain, "application/json") // messages on the exchange have text and data
 	}
 	card := &a2a.AgentCard{
 		Name:               cmp.Or(a.Title, a.Name),

@@ -57,7 +57,11 @@ func (c *Config) Fingerprint() string {
 	own := *c
 	own.Listen, own.GRPCListen, own.Data, own.HubID, own.File = "", "", "", "", ""
 	own.Store, own.MasterKey = "", "" // hubs with others do not start
-	text, err := yaml.Marshal([]any{own, own.Directory.Added})
+	added := []any{own, own.Added, own.Directory.Added}
+	for i := range own.Agents {
+		added = append(added, own.Agents[i].Added)
+	}
+	text, err := yaml.Marshal(added)
 	if err != nil {
 		panic("fingerprint: " + err.Error()) // it was read from YAML
 	}

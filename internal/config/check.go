@@ -13,8 +13,12 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/trust"
 )
+
+// IsAgentName reports whether a name may be that of an agent in addresses.
+func IsAgentName(name string) bool { return agentName.MatchString(name) }
 
 // agentName matches agent names that the hub uses unchanged in paths.
 var agentName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -56,11 +60,13 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkMCP(d, c)
 	checkBus(d, c)
 	checkStore(d, c)
-	checkRockBot(d, c)
 	checkModels(d, c)
 	checkTrust(d, c)
 	checkFrontDesk(d, &c.FrontDesk)
 	checkQuestions(d, c)
+	for _, added := range registry.Added[Check]() {
+		added(d, c)
+	}
 }
 
 func checkQuestions(d *yamlfile.Decoder, c *Config) {

@@ -105,8 +105,6 @@ type Config struct {
 	ModelProviders []ModelProvider `yaml:"model_providers"`
 	// Bus configures the message bus.
 	Bus Bus `yaml:"bus"`
-	// RockBot configures the hub's connection to the exchange of RockBot's agents.
-	RockBot RockBot `yaml:"rockbot"`
 	// Directory configures the sources of further agents.
 	Directory Directory `yaml:"directory"`
 	// MCPServices are MCP servers that are found by searches, like agents.
@@ -161,6 +159,8 @@ type Config struct {
 	// Telemetry configures metrics and traces.
 	Telemetry Telemetry `yaml:"telemetry"`
 
+	// Added are the keys of parts.
+	Added Added `yaml:"-"`
 	// File is the path of the configuration file; empty if there is none.
 	File string `yaml:"-"`
 	// SecretFiles are the files that ${file:…} references have read.
@@ -170,6 +170,9 @@ type Config struct {
 	// Conformance serves the agent of the conformance kits and no other. A file cannot set it.
 	Conformance bool `yaml:"-"`
 }
+
+// Extensions implements yamlfile.Extended.
+func (c *Config) Extensions() []any { return c.Added.in("") }
 
 // Builtin reports whether the built-in agents are served.
 func (c *Config) Builtin() bool { return c.AgentsBuiltin == nil || *c.AgentsBuiltin }
@@ -205,8 +208,8 @@ type Agent struct {
 	Model Model `yaml:"model"`
 	// Queue is the agent's name on the bus, if workers on a queue execute its tasks.
 	Queue string `yaml:"queue"`
-	// RockBot is the agent's name on RockBot's exchange, if it is a RockBot agent.
-	RockBot string `yaml:"rockbot"`
+	// Added are the keys of parts.
+	Added Added `yaml:"-"`
 	// Transport selects the transport of an agent with a URL and a queue. If empty, its card
 	// selects it; if the card does not, it is queue once the hub has seen a worker.
 	Transport string `yaml:"transport" enum:"http,queue"`
@@ -509,6 +512,7 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 		return nil, fmt.Errorf("load configuration: %w", err)
 	}
 	c := &Config{File: path}
+	c.Extensions()
 	c.Directory.Extensions()
 	d := yamlfile.New(path, lookup)
 	d.ReadFiles(c.readSecret)

@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
@@ -161,7 +162,7 @@ func TestExample(t *testing.T) {
 		t.Errorf("callers of the example mismatch (-want +got):\n%s", diff)
 	}
 	got.Auth, got.APIKeys = config.Auth{}, nil // keys are unexported
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(config.Agent{}, "Added")); diff != "" {
 		t.Errorf("example mismatch (-want +got):\n%s", diff)
 	}
 }
@@ -200,8 +201,8 @@ func TestProblemsNameFileLineAndKey(t *testing.T) {
 		{"key of an agent outside", "serial: true\n", "parley.yaml:1: serial: there is no such key; did you mean agents[].serial?"},
 		{"key of the file inside", "bus:\n  grpc_listen: :1\n", "parley.yaml:2: bus.grpc_listen: there is no such key; did you mean grpc_listen?"},
 		{"key of many sections", "name: x\n", "parley.yaml:1: name: there is no such key"},
-		{"missing command", "agents:\n- name: a\n  command: x\n\n- name: b\n  dir: y\n", "parley.yaml:5: agents[1].command: is missing; so are url, endpoint, model, queue and rockbot, and the hub brings no agent with this name"},
-		{"empty command", "agents:\n- name: a\n  command: []\n", "parley.yaml:3: agents[0].command: is missing; so are url, endpoint, model, queue and rockbot, and the hub brings no agent with this name"},
+		{"missing command", "agents:\n- name: a\n  command: x\n\n- name: b\n  dir: y\n", "parley.yaml:5: agents[1].command: is missing; so are url, endpoint, model, queue and place, and the hub brings no agent with this name"},
+		{"empty command", "agents:\n- name: a\n  command: []\n", "parley.yaml:3: agents[0].command: is missing; so are url, endpoint, model, queue and place, and the hub brings no agent with this name"},
 		{"missing name", "agents:\n- command: x\n", "parley.yaml:2: agents[0].name: is missing"},
 		{"bad name", "agents:\n- command: x\n  name: A.b\n", `parley.yaml:3: agents[0].name: "A.b" is not a name of at most 64 lowercase letters, digits and single dashes`},
 		{"reserved name", "agents:\n- command: x\n  name: tasks\n", `parley.yaml:3: agents[0].name: "tasks" is reserved`},
@@ -310,7 +311,7 @@ agents:
 		{Name: "a", Command: config.Command{"x", "y"}, Timeout: config.Duration(5 * time.Second), Env: map[string]string{"A": "1"}, Dir: "/etc/parley"},
 		{Name: "b", Command: config.Command{"y"}, Timeout: config.Duration(5 * time.Second), Env: map[string]string{"A": "1"}, Dir: "/etc/parley"},
 	}
-	if diff := cmp.Diff(want, c.Agents); diff != "" {
+	if diff := cmp.Diff(want, c.Agents, cmpopts.IgnoreFields(config.Agent{}, "Added")); diff != "" {
 		t.Errorf("agents mismatch (-want +got):\n%s", diff)
 	}
 }

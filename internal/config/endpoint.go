@@ -97,7 +97,7 @@ func (a *Agent) at() *Endpoint {
 }
 
 // Elsewhere reports whether the agent runs outside of the hub.
-func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" || a.RockBot != "" }
+func (a *Agent) Elsewhere() bool { return a.Remotely() || a.Queue != "" || a.Exchange() != "" }
 
 // Remotely reports whether the agent is called at a URL.
 func (a *Agent) Remotely() bool { return a.URL != "" || a.Endpoint != (Endpoint{}) }
@@ -171,7 +171,7 @@ func (a *Agent) Spec() directory.Spec {
 	r := a.Remote()
 	s := directory.Spec{
 		Name: task.Agent(a.Name), Title: cmp.Or(a.Title, a.Name), URL: e.BaseURL, Queue: task.Agent(a.Queue), Serial: a.Serial, Again: a.OnCrash == Again,
-		Transport: a.Transport, WellKnown: a.Queue != "" || a.RockBot != "", RockBot: task.Agent(a.RockBot),
+		Transport: a.Transport, WellKnown: a.Queue != "" || a.Exchange() != "", Exchange: task.Agent(a.Exchange()),
 		Description: a.Description, Version: a.Version,
 		InputModes: a.InputModes, OutputModes: a.OutputModes, StrictModes: a.StrictModes,
 		Call: directory.Call{
@@ -226,17 +226,14 @@ func (a *Agent) Over(own *a2a.AgentCard) *a2a.AgentCard {
 
 func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	kinds := 0
-	for _, set := range []bool{a.Programs(), a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.RockBot != ""} {
+	for _, set := range []bool{a.Programs(), a.URL != "", a.Endpoint != (Endpoint{}), a.Thinks(), a.Exchange() != ""} {
 		if set {
 			kinds++
 		}
 	}
 	switch {
 	case kinds > 1:
-		d.Problem(nil, key, "an agent has one of command, url, endpoint, model and rockbot")
-		return
-	case a.RockBot != "" && a.Queue != "":
-		d.Problem(nil, key+".queue", "the queue of an agent of RockBot has the name that RockBot gives it")
+		d.Problem(nil, key, "an agent has one of %s", enumerated("command", "url", "endpoint", "model"))
 		return
 	case a.Thinks() && a.Queue != "":
 		d.Problem(nil, key+".queue", "an agent with a model runs here")
@@ -245,7 +242,7 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 		d.Problem(nil, key+".queue", "an agent with a command runs here; let workers run it with: parley agent run")
 		return
 	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
-		d.Problem(nil, key+".command", "is missing; so are url, endpoint, model, queue and rockbot, and the hub brings no agent with this name")
+		d.Problem(nil, key+".command", "is missing; so are %s, and the hub brings no agent with this name", enumerated("url", "endpoint", "model", "queue"))
 		return
 	}
 	checkSkillPrograms(d, key, a)

@@ -61,12 +61,12 @@ agents:
 
 func TestEndpointProblems(t *testing.T) {
 	t.Parallel()
-	const missing = "is missing; so are url, endpoint, model, queue and rockbot, and the hub brings no agent with this name"
+	const missing = "is missing; so are url, endpoint, model, queue and place, and the hub brings no agent with this name"
 	for _, tt := range []struct{ src, want string }{
 		{"- name: clock\n  endpoint: {}\n  dir: x\n", "parley.yaml:4: agents[0].dir: is for programs, and this agent has no command"},
 		{"- name: a\n", "parley.yaml:2: agents[0].command: " + missing},
 		{"- name: a\n  url: x.example\n", `parley.yaml:3: agents[0].url: "x.example" is not a URL like https://hub.example`},
-		{"- name: a\n  url: https://x.example\n  command: x\n", "parley.yaml:2: agents[0]: an agent has one of command, url, endpoint, model and rockbot"},
+		{"- name: a\n  url: https://x.example\n  command: x\n", "parley.yaml:2: agents[0]: an agent has one of command, url, endpoint, model and place"},
 		{"- name: a\n  url: https://x.example\n  env: {A: b}\n", "parley.yaml:4: agents[0].env: is for programs, and this agent has no command"},
 		{"- name: a\n  endpoint:\n    backend: soap\n    base_url: https://x.example\n", `parley.yaml:4: agents[0].endpoint.backend: "soap" is not one of a2a`},
 		{"- name: a\n  endpoint:\n    base_url: https://x.example\n", "parley.yaml:3: agents[0].endpoint.backend: is missing; there is a2a"},

@@ -69,8 +69,13 @@ func withoutPath(err error) error {
 
 // Secrets returns all secrets of the configuration, regardless of their source.
 func (c *Config) Secrets() []string {
-	all := []string{c.ExtendedCard.Token, passwordOf(c.Bus.URL), passwordOf(c.RockBot.URL), passwordOf(c.Store), c.MasterKey}
+	all := []string{c.ExtendedCard.Token, Password(c.Bus.URL), Password(c.Store), c.MasterKey}
 	all = append(all, c.Push.SigningSecrets...)
+	for _, added := range c.Extensions() {
+		if s, ok := added.(Secrets); ok {
+			all = append(all, s.Secrets()...)
+		}
+	}
 	for _, k := range slices.Concat(c.Auth.APIKeys, c.Auth.BearerTokens) {
 		all = append(all, k.key)
 	}
@@ -87,8 +92,8 @@ func (c *Config) Secrets() []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// passwordOf returns the password in the address of a broker or database.
-func passwordOf(address string) string {
+// Password returns the password in the address of a broker or database.
+func Password(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""

@@ -406,7 +406,7 @@ func (d *Directory) List() []*Entry {
 	return all
 }
 
-// Get finds an agent by its name, its title, or its name on RockBot's exchange. The error
+// Get finds an agent by its name, its title, or its name on an exchange. The error
 // suggests the nearest name.
 func (d *Directory) Get(name string) (*Entry, error) {
 	d.mu.RLock()
@@ -421,7 +421,7 @@ func (d *Directory) Get(name string) (*Entry, error) {
 		if a.entry == nil {
 			continue
 		}
-		if own := string(a.entry.Spec.RockBot); own != "" && strings.EqualFold(own, name) {
+		if own := string(a.entry.Spec.Exchange); own != "" && strings.EqualFold(own, name) {
 			return a.entry, nil
 		}
 		names = append(names, string(n))

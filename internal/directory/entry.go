@@ -125,12 +125,12 @@ func (e *Entry) LastSeen() string {
 	return e.Health.SeenAt.UTC().Format(time.RFC3339)
 }
 
-// Transport returns the transport for calls of the agent: HTTP, Queue or RockBot.
+// Transport returns the transport for calls of the agent: HTTP, Queue or Exchange.
 func (e *Entry) Transport() string {
 	s := &e.Spec
 	switch {
-	case s.RockBot != "" && s.URL == "" && s.Queue == "":
-		return RockBot
+	case s.Exchange != "" && s.URL == "" && s.Queue == "":
+		return Exchange
 	case s.Queue == "":
 		return HTTP
 	case s.URL == "":

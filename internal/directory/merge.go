@@ -33,8 +33,8 @@ func (e *Entry) fill(s *Spec, c *a2a.AgentCard) {
 	if len(e.OutputModes) == 0 {
 		e.OutputModes = c.DefaultOutputModes
 	}
-	if s.RockBot != "" && len(e.InputModes) == 0 {
-		e.InputModes = []string{"text/plain", "application/json"} // RockBot's parts are text and data
+	if s.Exchange != "" && len(e.InputModes) == 0 {
+		e.InputModes = []string{"text/plain", "application/json"} // parts on the exchange are text and data
 	}
 	e.Extensions = c.Capabilities.Extensions
 	if c.Capabilities.Extensions == nil {
@@ -130,16 +130,16 @@ func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 		return first, specs
 	}
 	i := 1 + slices.IndexFunc(specs[1:], func(s *Spec) bool {
-		if s.RockBot != "" {
-			return s.URL == "" && (first.RockBot == s.RockBot || first.RockBot == "" && first.URL != "")
+		if s.Exchange != "" {
+			return s.URL == "" && (first.Exchange == s.Exchange || first.Exchange == "" && first.URL != "")
 		}
-		return s.Queue != "" && s.URL == "" && first.RockBot == "" && (first.Queue == "" || first.Queue == s.Queue)
+		return s.Queue != "" && s.URL == "" && first.Exchange == "" && (first.Queue == "" || first.Queue == s.Queue)
 	})
 	if i == 0 {
 		return first, specs
 	}
 	both, own := *first, specs[i]
-	both.Queue, both.RockBot = cmp.Or(first.Queue, own.Queue), cmp.Or(first.RockBot, own.RockBot)
+	both.Queue, both.Exchange = cmp.Or(first.Queue, own.Queue), cmp.Or(first.Exchange, own.Exchange)
 	both.Serial, both.Again = first.Serial || own.Serial, first.Again || own.Again
 	if first.URL == "" && !first.Pinned {
 		both.Title, both.Description = cmp.Or(first.Title, own.Title), cmp.Or(first.Description, own.Description)

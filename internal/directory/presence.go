@@ -31,7 +31,7 @@ func (d *Directory) SetPresence(name task.Agent, s Presence) {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	a, old := d.lookup(name)
-	if old == nil || old.Spec.Queue == "" && old.Spec.RockBot == "" {
+	if old == nil || old.Spec.Queue == "" && old.Spec.Exchange == "" {
 		return
 	}
 	e := *old
@@ -84,15 +84,15 @@ func Announced(name task.Agent, raw []byte) (Spec, error) {
 	return s, s.Check()
 }
 
-// AnnouncedAtRockBot returns the Spec of an agent that announced itself on RockBot's exchange
+// AnnouncedOnExchange returns the Spec of an agent that announced itself on the exchange of a part
 // with the card c. If at is not empty, the agent is called at that URL, which is untrusted.
-func AnnouncedAtRockBot(c *a2a.AgentCard, at string) (Spec, error) {
+func AnnouncedOnExchange(c *a2a.AgentCard, at string) (Spec, error) {
 	s := announced(task.Agent(c.Name), c)
 	s.Title = c.Name
 	if at != "" {
 		s.URL, s.Guarded = at, true
 	} else {
-		s.RockBot = task.Agent(c.Name)
+		s.Exchange = task.Agent(c.Name)
 	}
 	return s, s.Check()
 }

@@ -51,8 +51,9 @@ type Spec struct {
 	// Left is set for an agent at a queue whose last worker has said goodbye. No skill leads to it:
 	// only messages that name it wait in its queue.
 	Left bool `json:"left,omitempty"`
-	// RockBot is the agent's name on RockBot's exchange; empty if it is not reached there.
-	RockBot task.Agent `json:"rockBot,omitempty"`
+	// Exchange is the agent's name on the exchange that a part connects to; empty if it is not
+	// reached there.
+	Exchange task.Agent `json:"rockBot,omitempty"`
 	// Transport selects the transport of an agent that has a URL and a queue: "http" or
 	// "queue". If empty, the order of the addresses in its card decides, if one is that of a
 	// broker. Otherwise it is "queue" as soon as a worker was seen.
@@ -191,8 +192,8 @@ func NameOf(title string) task.Agent { return task.AgentNamed(title) }
 const (
 	HTTP  = "http"
 	Queue = "queue"
-	// RockBot is RockBot's exchange.
-	RockBot = "rockbot"
+	// Exchange is the exchange that a part connects to.
+	Exchange = "rockbot"
 )
 
 // maxQueue is the maximum length of a name on a bus; queue names are derived from it.
@@ -221,10 +222,10 @@ func (s *Spec) Check() error {
 		return fmt.Errorf("gatedSkills: more than %d", maxSkills)
 	case s.Local || s.Model != nil:
 		return nil
-	case s.URL == "" && s.Queue == "" && s.RockBot == "":
+	case s.URL == "" && s.Queue == "" && s.Exchange == "":
 		return fmt.Errorf("url: is missing")
-	case len(s.RockBot) > maxName || strings.ContainsFunc(string(s.RockBot), notOnExchange):
-		return fmt.Errorf("rockbot: %q is not a name of at most %d bytes without spaces, dots, * and #", clip.Runes(string(s.RockBot), maxQuoted), maxName)
+	case len(s.Exchange) > maxName || strings.ContainsFunc(string(s.Exchange), notOnExchange):
+		return fmt.Errorf("exchange: %q is not a name of at most %d bytes without spaces, dots, * and #", clip.Runes(string(s.Exchange), maxQuoted), maxName)
 	case len(s.Queue) > maxQueue || s.Queue != "" && !queueName.MatchString(string(s.Queue)):
 		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, -, _ and single dots", clip.Runes(string(s.Queue), maxQuoted), maxQueue)
 	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
@@ -252,5 +253,5 @@ func (s *Spec) Check() error {
 	return s.Call.Credentials.Check()
 }
 
-// notOnExchange reports whether a name on RockBot's exchange may not contain r.
+// notOnExchange reports whether a name on an exchange may not contain r.
 func notOnExchange(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(".*#", r) }

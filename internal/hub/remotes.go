@@ -135,7 +135,7 @@ func (h *Hub) QueueExecutor(s *directory.Spec) (a2asrv.AgentExecutor, error) {
 // address. An agent that the operator has not named is called through the guard.
 func (h *Hub) Executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	switch {
-	case e.Spec.Model != nil || e.Transport() == directory.RockBot:
+	case e.Spec.Model != nil || e.Transport() == directory.Exchange:
 		return nil, fmt.Errorf("the hub cannot call the agent %s", e.Name())
 	case e.Transport() == directory.Queue:
 		return h.QueueExecutor(&e.Spec)
@@ -172,8 +172,8 @@ func (h *Hub) Executor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	return h.adoptListed(e.Name(), a), nil
 }
 
-// mayTakeJobs reports whether an agent without a card may be one of RockBot's HTTP agents: its
-// file gives no protocol.
+// mayTakeJobs reports whether an agent without a card may be one that takes jobs: its file gives
+// no protocol.
 func mayTakeJobs(s *directory.Spec) bool {
 	return s.WellKnown && s.Call.Version != a2a.Version && (s.Streaming == nil || !*s.Streaming)
 }

@@ -113,7 +113,7 @@ func word(s task.State) string {
 // gate.
 func (w *whole) unfulfilled() bool {
 	unfulfilled := func(meta []byte) bool { return string(field(meta, "fulfilled")) == "false" }
-	// RockBot's answers have metadata only in the message.
+	// Some agents have metadata only in the message.
 	return w.last.State == task.Completed && (unfulfilled(w.last.Meta) || unfulfilled(field(w.last.Body, "metadata")))
 }
 

@@ -42,9 +42,9 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 				return nil, configf("agents: %s: %w; take away bus: off", a.Name, err)
 			}
 			e.Executor, e.ListedSkills = x, true
-		case a.RockBot != "":
+		case a.Exchange() != "":
 			s := a.Spec()
-			e.Executor, e.ListedSkills = h.rockBotAgent(&s), true
+			e.Executor, e.ListedSkills = h.exchange.Executor(&s), true
 			if len(a.Skills) == 0 {
 				e.Card.Skills = nil // it announces its skills
 			}
@@ -124,10 +124,10 @@ func (h *Hub) listedExecutor(e *directory.Entry) (a2asrv.AgentExecutor, error) {
 	switch at := e.Transport(); {
 	case e.Spec.Model != nil:
 		return h.specThinker(e.Spec.Model)
-	case at == directory.RockBot && h.rockBot == nil:
-		return nil, fmt.Errorf("the agent is %s on RockBot's exchange, but the hub is not connected to it", e.Spec.RockBot)
-	case at == directory.RockBot:
-		return h.rockBotAgent(&e.Spec), nil
+	case at == directory.Exchange && h.exchange == nil:
+		return nil, fmt.Errorf("the hub is not connected to the exchange where the agent is %s", e.Spec.Exchange)
+	case at == directory.Exchange:
+		return h.exchange.Executor(&e.Spec), nil
 	case at == directory.HTTP && h.core.Adopted(e.Name()) != nil:
 		return h.core.Adopted(e.Name()), nil
 	}

@@ -116,7 +116,7 @@ func (h *Hub) openAnnounced(b *announce.Source) (err error) {
 
 // fileOptions returns the paths at which a file that names agents may be.
 func (h *Hub) fileOptions(flag string) agentfile.Options {
-	return agentfile.Options{Watcher: &h.files, Flag: flag, Data: h.dir.Path(), RockBot: h.cfg.RockBotURL() != "", ModelExtensions: model.Extensions()}
+	return agentfile.Options{Watcher: &h.files, Flag: flag, Data: h.dir.Path(), Exchange: h.exchange != nil, ModelExtensions: model.Extensions()}
 }
 
 // busServices returns the hub's services on the bus. The bus delivers reports of workers until

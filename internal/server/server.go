@@ -18,12 +18,12 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/agents/queue"
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/backup"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/directory/announce"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
@@ -90,7 +90,7 @@ type Hub struct {
 	trust        trustParts
 	control      *operator.Operator
 	busParts     busParts
-	rockBot      *rockbot.Exchange       // RockBot's exchange; nil if the hub does not use it
+	exchange     Exchange                // that of a part; nil if the hub uses none
 	servers      *mcpclient.Set          // the MCP servers whose tools models use
 	models       map[string]llm.Provider // the models of agents
 	checker      checker                 // checks other agents for administrators
@@ -307,10 +307,18 @@ func (h *Hub) compose(ctx context.Context) error {
 	if err := h.openTrust(ctx); err != nil {
 		return err
 	}
+	if err := h.openExchange(); err != nil {
+		return err
+	}
 	if err := h.openBus(ctx); err != nil {
 		return err
 	}
-	if err := errors.Join(h.openRockBot(), h.openSigning(), h.openIdentity()); err != nil {
+	if h.exchange != nil && h.busParts.announced == nil {
+		if err := h.openAnnounced(&announce.Source{}); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(h.openSigning(), h.openIdentity()); err != nil {
 		return err
 	}
 	if err := h.openParts(); err != nil {
@@ -346,8 +354,10 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.missGated()
-	if err := h.checkServed(); err != nil {
-		return err
+	if h.exchange != nil {
+		if err := h.exchange.Check(h.engine); err != nil {
+			return err
+		}
 	}
 	if len(h.engine.Agents()) == 0 && h.busParts.bus == nil {
 		return configf("no agents to serve: the built-in ones are off, and %s names none; nor does another file", source(h.cfg))
@@ -560,7 +570,9 @@ func (h *Hub) services() []hub.Service {
 	}
 	all = append(all, h.trustServices()...)
 	all = append(all, h.busServices()...)
-	all = append(all, h.rockBotServices()...)
+	if h.exchange != nil {
+		all = append(all, h.exchange.Services(h.engine)...)
+	}
 	if h.db != nil {
 		all = append(all, hub.Service{Name: "pages of the store", Run: h.recovered(h.checkPages)})
 	}

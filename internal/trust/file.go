@@ -136,8 +136,8 @@ func parseTime(raw json.RawMessage) time.Time {
 	return time.Time{}
 }
 
-// FormatFile formats entries as a trust file. Levels are written as numbers, because RockBot
-// does not know their names.
+// FormatFile formats entries as a trust file. Levels are written as numbers, because other
+// readers of these files do not know their names.
 func FormatFile(entries []Entry) ([]byte, error) {
 	rows := make([]numbered, len(entries))
 	for i := range entries {

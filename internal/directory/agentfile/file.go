@@ -66,9 +66,9 @@ type Options struct {
 	Flag string
 	// Data is the data folder.
 	Data string
-	// RockBot means that agents without a URL or queue are on RockBot's exchange; otherwise
-	// they are on the bus.
-	RockBot bool
+	// Exchange means that agents without a URL or queue are on the exchange that a part connects
+	// to; otherwise they are on the bus.
+	Exchange bool
 	// ModelExtensions are the protocol extensions of agents that a model drives.
 	ModelExtensions []a2a.AgentExtension
 	// Watcher follows the files. It is required for Follow.

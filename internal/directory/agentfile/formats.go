@@ -81,7 +81,7 @@ func (p *Options) parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Sp
 		p.setLocation(&s, file[i].AgentName, "")
 		specs = append(specs, Entry{s, key})
 	}
-	return Check(d, specs, map[string]string{"name": "agentName", "rockbot": "agentName"})
+	return Check(d, specs, map[string]string{"name": "agentName", "exchange": "agentName"})
 }
 
 func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
@@ -121,12 +121,12 @@ func (w *wellKnown) version() a2a.ProtocolVersion {
 // DefaultVersion is the version of agents whose files give none.
 const DefaultVersion a2a.ProtocolVersion = "0.3"
 
-// setLocation sets the queue or the RockBot name of an agent without a URL.
+// setLocation sets the queue, or the name on the exchange, of an agent without a URL.
 func (p *Options) setLocation(s *directory.Spec, name, queue string) {
 	switch {
 	case s.URL != "":
-	case queue == "" && p.RockBot:
-		s.RockBot = task.Agent(name)
+	case queue == "" && p.Exchange:
+		s.Exchange = task.Agent(name)
 	default:
 		s.Queue = task.Agent(cmp.Or(queue, name))
 	}
@@ -187,7 +187,7 @@ func (p *Options) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known
 		specs = append(specs, Entry{s, key})
 	}
 	var all []directory.Known
-	for _, s := range Check(d, specs, map[string]string{"name": "agentName", "queue": "agentName", "rockbot": "agentName"}) {
+	for _, s := range Check(d, specs, map[string]string{"name": "agentName", "queue": "agentName", "exchange": "agentName"}) {
 		all = append(all, directory.Known{Spec: s, SeenAt: seen[s.Name]})
 	}
 	return all

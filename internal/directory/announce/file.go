@@ -29,7 +29,7 @@ func write(path string, all []directory.Known) error {
 		if skills == nil {
 			skills = []directory.Skill{}
 		}
-		name := cmp.Or(string(s.Queue), string(s.RockBot), s.Title)
+		name := cmp.Or(string(s.Queue), string(s.Exchange), s.Title)
 		entries = append(entries, entry{name, s.URL, s.Queue, s.Description, s.Version, skills, all[i].SeenAt.UTC()})
 	}
 	text, err := json.MarshalIndent(entries, "", "  ")

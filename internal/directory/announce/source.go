@@ -224,7 +224,7 @@ func (src *Source) Announce(ctx context.Context, s *directory.Spec) error {
 }
 
 // ownName returns an agent's own name on another exchange.
-func ownName(s *directory.Spec) string { return cmp.Or(string(s.RockBot), s.Title) }
+func ownName(s *directory.Spec) string { return cmp.Or(string(s.Exchange), s.Title) }
 
 // Left records that an agent has left another exchange. Unless keep is set, the source does not
 // name it any more.

@@ -120,7 +120,7 @@ func (b *Toolbox) answer(s *hubclient.Sent, v any) (*llm.Result, error) {
 }
 
 // wholeData returns the data of an agent's result or, if it has none, of the last status's message.
-// RockBot's agents put data there, beside their artifacts.
+// Some agents put data there, beside their artifacts.
 func wholeData(s *hubclient.Sent) string {
 	data := dataOf(s.Parts())
 	if data == "" && s.Task != nil && s.Task.Status.Message != nil {

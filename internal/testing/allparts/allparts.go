@@ -8,4 +8,5 @@ import (
 	_ "github.com/parley-a2a/parley/internal/parts/awaken"
 	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
 	_ "github.com/parley-a2a/parley/internal/parts/protoworkstacean"
+	_ "github.com/parley-a2a/parley/internal/parts/rockbot"
 )

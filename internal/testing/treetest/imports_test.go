@@ -25,7 +25,7 @@ var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", 
 
 var (
 	stores = []string{"store/...", "internal/store/memstore"}
-	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/parts/openaifront/...", "internal/parts/aguifront/...", "internal/front/console/...", "internal/front/rockbotfront/..."}
+	fronts = []string{"internal/front/httpfront/...", "grpcbind/...", "internal/front/adminapi/...", "internal/parts/openaifront/...", "internal/parts/aguifront/...", "internal/front/console/...", "internal/parts/rockbot/front/..."}
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
 
@@ -294,13 +294,13 @@ var edgeOnly = map[string][]string{
 	// registers agents with it; and the command, which reads the documents of adminapi.
 	module + "/internal/engine":              {"internal/hub", "internal/engine/...", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", ".", "internal/testing/hubtest"},
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
-	module + "/internal/hub":                 {".", "internal/server", "internal/cli"},
+	module + "/internal/hub":                 {".", "internal/server", "internal/cli", "internal/parts/rockbot"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli", "internal/backup"},
 	module + "/store/pgstore":                {"internal/server", "internal/cli"},
 	module + "/internal/backup":              {"internal/server", "internal/cli"},
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/outbound/caller":     {"internal/server", "internal/cli", "internal/check/..."},
-	module + "/internal/server":              {"internal/cli"},
+	module + "/internal/server":              {"internal/cli", "internal/parts/rockbot"},
 	module + "/internal/cli":                 {"cmd/..."},
 	"github.com/nats-io/nats.go":             {"internal/bus/natsbus/...", "internal/testing/natstest", "internal/testing/suite/workertest"},
 	"github.com/rabbitmq/amqp091-go":         {"internal/bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/suite/workertest"},

@@ -13,8 +13,18 @@ const partsFolder = "internal/parts/"
 // mayNameParts are files and folders, beside the part's own folder, that may name a part: the lists of
 // parts, of which hub.go has that of embedders, tests with programs of a system, documentation, and the generated schema of the whole program.
 var mayNameParts = []string{
-	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "internal/testing/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
+	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "Makefile", "internal/testing/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
 	"docs/", "CHANGELOG.md", "README.md", "CONTRIBUTING.md", "deploy/helm/parley/values.schema.json",
+}
+
+// stillNamed are the folders and files that name a part which has not moved as a whole: what they
+// need from the core first is in docs/adr/0140.
+var stillNamed = map[string][]string{
+	"rockbot": {
+		"agent/remote/", "client/", "push/", "internal/bm25/testdata/", "internal/cli/", "internal/config/", "internal/dialect/",
+		"internal/directory/", "internal/e2e/", "internal/front/", "internal/llm/", "internal/outbound/", "internal/server/",
+		"internal/telemetry/export/",
+	},
 }
 
 // TestCoreNamesNoPart: a feature that registers itself has no name elsewhere.
@@ -28,7 +38,10 @@ func TestCoreNamesNoPart(t *testing.T) {
 	var problems []string
 	for _, file := range tr.files {
 		if !slices.ContainsFunc(mayNameParts, func(p string) bool { return strings.HasPrefix(file, p) }) {
-			problems = append(problems, partsNamed(file, tr.read(t, file), names)...)
+			elsewhere := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+				return slices.ContainsFunc(stillNamed[name], func(p string) bool { return strings.HasPrefix(file, p) })
+			})
+			problems = append(problems, partsNamed(file, tr.read(t, file), elsewhere)...)
 		}
 	}
 	report(t, problems, "let the part add it, or name the concept instead of the system")

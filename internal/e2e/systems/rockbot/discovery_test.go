@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	rb "github.com/parley-a2a/parley/internal/e2e/systems/rockbot/rockbotpeer"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
@@ -82,8 +82,8 @@ func TestDiscovery(t *testing.T) {
 	alice := &caller{t, h, aliceKey}
 
 	t.Run("B28", func(t *testing.T) {
-		if rockbot.AnnounceEvery != 2*time.Minute {
-			t.Errorf("agents are announced every %v", rockbot.AnnounceEvery)
+		if exchange.AnnounceEvery != 2*time.Minute {
+			t.Errorf("agents are announced every %v", exchange.AnnounceEvery)
 		}
 		card := primary.Card()
 		got := []string{rb.Val(card.AgentName), rb.Val(card.Skills[0].ID), card.Envelope.Source, card.Envelope.Topic}

@@ -1,4 +1,4 @@
-package rockbot_test
+package exchange_test
 
 import (
 	"context"
@@ -16,10 +16,10 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/task"
@@ -35,13 +35,13 @@ type hub struct {
 	t     *testing.T
 	url   string
 	store task.Store
-	line  func(*rockbot.Exchange)
+	line  func(*exchange.Exchange)
 
 	*engine.Engine
 	stop func()
 }
 
-func startHub(t *testing.T, url string, alter func(*rockbot.Exchange)) *hub {
+func startHub(t *testing.T, url string, alter func(*exchange.Exchange)) *hub {
 	t.Helper()
 	h := &hub{t: t, url: url, store: new(memstore.Store), line: alter}
 	h.start()
@@ -52,12 +52,12 @@ func startHub(t *testing.T, url string, alter func(*rockbot.Exchange)) *hub {
 func (h *hub) start() {
 	h.t.Helper()
 	b := &amqpbus.Bus{URL: h.url}
-	line := &rockbot.Exchange{Bus: b, Name: "parley", Logger: slog.New(slog.NewTextHandler(logTo{h.t}, nil))}
+	line := &exchange.Exchange{Bus: b, Name: "parley", Logger: slog.New(slog.NewTextHandler(logTo{h.t}, nil))}
 	if h.line != nil {
 		h.line(line)
 	}
 	p := &parley.Hub{Store: h.store, Limits: parley.Limits{DrainTimeout: time.Nanosecond}}
-	a := &rockbot.Agent{Exchange: line, Name: "ResearchAgent", Timeout: patience}
+	a := &exchange.Agent{Exchange: line, Name: "ResearchAgent", Timeout: patience}
 	p.Handle(&a2a.AgentCard{Name: "research", Description: "Researches.", Version: "1", Skills: []a2a.AgentSkill{{ID: "dig"}}}, a2asrv.AgentExecutor(a))
 	p.Handler()
 	h.Engine = p.Engine().(*engine.Engine)
@@ -153,7 +153,7 @@ func startPeer(t *testing.T, url string) *peer {
 	p := &peer{t: t, ch: ch}
 	p.must(ch.ExchangeDeclare("rockbot", "topic", true, false, false, false, nil))
 	p.must(ch.ExchangeDeclare("rockbot.dlx", "topic", true, false, false, false, nil))
-	const topic, queue = "agent.task.ResearchAgent", "rockbot.ResearchAgent.agent-task-ResearchAgent"
+	const topic, queue = "agent.task.ResearchAgent", "exchange.ResearchAgent.agent-task-ResearchAgent"
 	_, err = ch.QueueDeclare(queue+".dlq", true, false, false, false, nil)
 	p.must(err)
 	_, err = ch.QueueDeclare(queue, true, false, false, false, amqp.Table{

@@ -1,4 +1,4 @@
-package rockbotfront_test
+package front_test
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/front/rockbotfront"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/front"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/task"
@@ -52,7 +52,7 @@ func helper(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event
 func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	t.Helper()
 	b := &amqpbus.Bus{URL: url}
-	line := &rockbot.Exchange{Bus: b, Name: "parley"}
+	line := &exchange.Exchange{Bus: b, Name: "parley"}
 	hub := &parley.Hub{Store: store, Limits: parley.Limits{DrainTimeout: time.Nanosecond}}
 	hub.Handle(&a2a.AgentCard{Name: "helper", Description: "Helps.", Version: "1", Skills: []a2a.AgentSkill{{ID: "greet"}}},
 		agent.With(agent.Func(helper), agent.Traits{Idempotent: true}))
@@ -62,7 +62,7 @@ func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	owned.Go(func() { _ = hub.Run(ctx) })
 	<-hub.Engine().Recovered()
 	owned.Go(func() {
-		if err := line.Serve(ctx, "helper", &rockbotfront.Server{Engine: hub.Engine().(*engine.Engine)}); err != nil {
+		if err := line.Serve(ctx, "helper", &front.Server{Engine: hub.Engine().(*engine.Engine)}); err != nil {
 			t.Errorf("Serve = %v", err)
 		}
 	})

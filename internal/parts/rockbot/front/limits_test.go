@@ -1,4 +1,4 @@
-package rockbotfront_test
+package front_test
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/front/rockbotfront"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/front"
 )
 
 // TestRequestsAreLimited checks that each caller has its own rate limit, and may retry later.
@@ -29,7 +29,7 @@ func TestRequestsAreLimited(t *testing.T) {
 	running.Go(func() { _ = hub.Run(ctx) })
 	defer running.Wait()
 	defer cancel()
-	s := &rockbotfront.Server{Engine: hub.Engine().(*engine.Engine)}
+	s := &front.Server{Engine: hub.Engine().(*engine.Engine)}
 	send := func(who string, n int) error {
 		d := dialect.Decoder{Fill: true}
 		r, err := d.Job(fmt.Appendf(nil, `{"taskId":"t%d","message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`, n))
@@ -37,7 +37,7 @@ func TestRequestsAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Agent, r.NewIDs, r.Once, r.Task = "helper", true, true, true
-		_, err = s.Send(t.Context(), &rockbot.Request{Caller: who, Send: r}, func([]byte) {})
+		_, err = s.Send(t.Context(), &exchange.Request{Caller: who, Send: r}, func([]byte) {})
 		return err
 	}
 	for n := range 2 {

@@ -1,4 +1,4 @@
-// Package rockbot connects a hub with RockBot, whose agents exchange messages of their own
+// Package exchange connects a hub with RockBot, whose agents exchange messages of their own
 // formats over RabbitMQ. RockBot's agents can perform tasks of the hub, and call agents of the
 // hub.
 //
@@ -49,4 +49,4 @@
 //
 // An Exchange and its Agents are safe for concurrent use once their fields are set. Run owns the
 // goroutines.
-package rockbot
+package exchange

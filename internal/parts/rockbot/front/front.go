@@ -1,5 +1,5 @@
-// Package rockbotfront lets agents of RockBot call agents of a hub over RabbitMQ. It connects
-// internal/agents/rockbot, which implements the wire protocol, to the engine.
+// Package front lets agents of RockBot call agents of a hub over RabbitMQ. It connects
+// internal/parts/rockbot/exchange, which implements the wire protocol, to the engine.
 //
 // # Guarantees
 //
@@ -12,7 +12,7 @@
 //
 // Statuses may be lost or repeated when the hub is killed. Of the artifacts only the text of
 // chunks is published before the result.
-package rockbotfront
+package front
 
 import (
 	"bytes"
@@ -25,17 +25,17 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
 
-// Server implements rockbot.Server on an engine, which is required.
+// Server implements exchange.Server on an engine, which is required.
 type Server struct {
 	Engine *engine.Engine
 	// Whole is the name under which callers reach the whole hub: a message to it goes to the
@@ -43,7 +43,7 @@ type Server struct {
 	Whole task.Agent
 }
 
-var _ rockbot.Server = (*Server)(nil)
+var _ exchange.Server = (*Server)(nil)
 
 // prefix precedes the names of RockBot's agents, so that they differ from all other principals.
 const prefix = "rockbot/"
@@ -66,8 +66,8 @@ func (s *Server) admit(c *op.Caller) error {
 	return nil
 }
 
-// Send implements rockbot.Server. It waits longer than a single call of the engine does.
-func (s *Server) Send(ctx context.Context, q *rockbot.Request, progress func([]byte)) ([]byte, error) {
+// Send implements exchange.Server. It waits longer than a single call of the engine does.
+func (s *Server) Send(ctx context.Context, q *exchange.Request, progress func([]byte)) ([]byte, error) {
 	r := *q.Send
 	r.Followed = true
 	r.Agent = s.agent(r.Agent)
@@ -148,7 +148,7 @@ func eventBody(ev *engine.Event) []byte {
 	return append(message, `}]}`...)
 }
 
-// Cancel implements rockbot.Server.
+// Cancel implements exchange.Server.
 func (s *Server) Cancel(ctx context.Context, caller string, r *op.Cancel) error {
 	c := callerOf(ctx, caller)
 	if err := s.admit(c); err != nil {
@@ -168,7 +168,7 @@ func (s *Server) agent(name task.Agent) task.Agent {
 	return name
 }
 
-// Card implements rockbot.Server.
+// Card implements exchange.Server.
 func (s *Server) Card(name task.Agent) *a2a.AgentCard {
 	if name == s.Whole && name != "" {
 		return s.whole()

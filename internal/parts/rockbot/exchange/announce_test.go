@@ -1,4 +1,4 @@
-package rockbot_test
+package exchange_test
 
 import (
 	"context"
@@ -8,14 +8,14 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/task"
 )
 
 // announcing is a server of an agent that gets no requests.
-type announcing struct{ rockbot.Server }
+type announcing struct{ exchange.Server }
 
 func (announcing) Card(task.Agent) *a2a.AgentCard { return &a2a.AgentCard{Description: "Repeats."} }
 
@@ -23,19 +23,19 @@ func (announcing) Card(task.Agent) *a2a.AgentCard { return &a2a.AgentCard{Descri
 // unless set, and deregistered at the end.
 func TestAnnouncedAgain(t *testing.T) {
 	t.Parallel()
-	if rockbot.AnnounceEvery != 2*time.Minute {
-		t.Errorf("agents are announced every %v", rockbot.AnnounceEvery)
+	if exchange.AnnounceEvery != 2*time.Minute {
+		t.Errorf("agents are announced every %v", exchange.AnnounceEvery)
 	}
 	b := &amqpbus.Bus{URL: rabbittest.Shared(t).VHost(t)}
-	cards := make(chan *rockbot.Announcement, 1000)
-	listener := &rockbot.Exchange{Bus: b, Name: "listener", Announced: func(n *rockbot.Announcement) error {
+	cards := make(chan *exchange.Announcement, 1000)
+	listener := &exchange.Exchange{Bus: b, Name: "listener", Announced: func(n *exchange.Announcement) error {
 		select {
 		case cards <- n:
 		default:
 		}
 		return nil
 	}}
-	host := &rockbot.Exchange{Bus: b, Name: "parley", Interval: 10 * time.Millisecond}
+	host := &exchange.Exchange{Bus: b, Name: "parley", Interval: 10 * time.Millisecond}
 	listening, end := context.WithCancel(context.Background())
 	serving, stop := context.WithCancel(listening)
 	var all sync.WaitGroup

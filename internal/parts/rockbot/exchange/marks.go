@@ -1,4 +1,4 @@
-package rockbot
+package exchange
 
 import (
 	"context"

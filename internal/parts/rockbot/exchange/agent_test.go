@@ -1,4 +1,4 @@
-package rockbot_test
+package exchange_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/parley-a2a/parley/internal/agents/rockbot"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/exchange"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -176,8 +176,8 @@ func TestCards(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
 	heard := make(chan string, 10)
-	ready := startHub(t, url, func(l *rockbot.Exchange) {
-		l.Announced = func(n *rockbot.Announcement) error {
+	ready := startHub(t, url, func(l *exchange.Exchange) {
+		l.Announced = func(n *exchange.Announcement) error {
 			heard <- n.Card.Name + " " + n.Card.Skills[0].ID
 			return nil
 		}

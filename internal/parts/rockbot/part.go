@@ -1,0 +1,23 @@
+// Package rockbot is the part for RockBot. It connects a hub to the exchange of RockBot's agents, by
+// the key rockbot: agents there perform tasks of the hub (agents[].rockbot), and call those of its
+// agents that rockbot.serve names.
+//
+// The dialects of RockBot are in internal/dialect and internal/front/httpfront.
+package rockbot
+
+import (
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/registry"
+	"github.com/parley-a2a/parley/internal/server"
+)
+
+func init() {
+	registry.Register("rockbot",
+		config.Keys{New: func() any { return new(keys) }, Schema: schema, Definitions: definitions},
+		config.Keys{In: "agents[]", New: func() any { return new(agentKeys) }, Schema: agentSchema, Kind: "rockbot"},
+		config.Check(check),
+		config.Openings(openings),
+		config.CallerFamily("rockbot/"),
+		server.NewExchange(connect),
+	)
+}
