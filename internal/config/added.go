@@ -20,7 +20,7 @@ import (
 
 // Keys are keys of parley.yaml that a part adds.
 type Keys struct {
-	// In is the mapping that gets the keys: directory, agents[], or none for the file itself.
+	// In is the mapping that gets the keys: directory, telemetry, agents[], or none for the file itself.
 	In string
 	// New returns a pointer to a struct with the keys as its fields.
 	New func() any
@@ -79,6 +79,9 @@ func Get[T any](mapping yamlfile.Extended) *T {
 
 // Extensions implements yamlfile.Extended.
 func (a *Agent) Extensions() []any { return a.Added.in("agents[]") }
+
+// Extensions implements yamlfile.Extended.
+func (t *Telemetry) Extensions() []any { return t.Added.in("telemetry") }
 
 // Exchange returns the name of the agent on the exchange of a part; empty if it is not there.
 func (a *Agent) Exchange() string {

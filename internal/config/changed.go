@@ -57,7 +57,7 @@ func (c *Config) Fingerprint() string {
 	own := *c
 	own.Listen, own.GRPCListen, own.Data, own.HubID, own.File = "", "", "", "", ""
 	own.Store, own.MasterKey = "", "" // hubs with others do not start
-	added := []any{own, own.Added, own.Directory.Added}
+	added := []any{own, own.Added, own.Directory.Added, own.Telemetry.Added}
 	for i := range own.Agents {
 		added = append(added, own.Agents[i].Added)
 	}

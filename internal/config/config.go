@@ -465,9 +465,8 @@ type Telemetry struct {
 	// Metrics selects the readers of /metrics: local (callers on this machine and
 	// administrators), admin, anyone, or off.
 	Metrics string `yaml:"metrics" enum:"local,admin,anyone,off"`
-	// RockBotNames also exports the metrics of calls under the names rockbot.a2a.*, and adds
-	// RockBot's names and ids to spans.
-	RockBotNames bool `yaml:"rockbot_names"`
+	// Added are the keys of parts.
+	Added Added `yaml:"-"`
 }
 
 // Find returns the path of the configuration file: the one in flag, which must exist, or else
@@ -514,6 +513,7 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 	c := &Config{File: path}
 	c.Extensions()
 	c.Directory.Extensions()
+	c.Telemetry.Extensions()
 	d := yamlfile.New(path, lookup)
 	d.ReadFiles(c.readSecret)
 	d.PathsFrom(folder)

@@ -152,7 +152,7 @@ func TestExample(t *testing.T) {
 		},
 		FrontDesk: config.FrontDesk{Serve: true, Trust: "gated", Hours: "08:30-17:30", TimeZone: "Europe/Berlin"},
 		Log:       config.Log{Level: "info", Format: "text"},
-		Telemetry: config.Telemetry{Metrics: "admin", RockBotNames: true},
+		Telemetry: config.Telemetry{Metrics: "admin"},
 	}
 	var callers []string
 	for _, k := range got.Auth.Keys() {

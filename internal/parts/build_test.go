@@ -28,7 +28,7 @@ var uses = map[string]string{
 	"openaifront":      "",
 	"awaken":           "profile: awaken\ndirectory: {specs: [.]}\n",
 	"protoworkstacean": "directory: {agents_file: agents.yaml}\n",
-	"rockbot":          "rockbot: {url: 'amqp://127.0.0.1:1/', name: hub}\n",
+	"rockbot":          "rockbot: {url: 'amqp://127.0.0.1:1/', name: hub}\ntelemetry: {rockbot_names: true}\n",
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

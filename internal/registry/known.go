@@ -5,11 +5,12 @@ import "maps"
 // known has what parley.yaml may say only if the program has a part: keys, and values of keys after
 // an equals sign. The values of the map are the names of the parts.
 var known = map[string]string{
-	"agents[].rockbot":      "rockbot",
-	"directory.agents_file": "protoworkstacean",
-	"directory.specs":       "awaken",
-	"profile=awaken":        "awaken",
-	"rockbot":               "rockbot",
+	"agents[].rockbot":        "rockbot",
+	"directory.agents_file":   "protoworkstacean",
+	"directory.specs":         "awaken",
+	"profile=awaken":          "awaken",
+	"rockbot":                 "rockbot",
+	"telemetry.rockbot_names": "rockbot",
 }
 
 // Known returns the keys and values of all parts of Parley, with the names of the parts.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/version"
@@ -20,13 +22,26 @@ const flushTimeout = 3 * time.Second
 // OpenTelemetry enable.
 func (h *Hub) startTelemetry(ctx context.Context) (err error) {
 	h.telemetry, err = export.Start(ctx, export.Config{
-		Metrics: h.cfg.Telemetry.Metrics != "off", RockBotNames: h.cfg.Telemetry.RockBotNames,
+		Metrics: h.cfg.Telemetry.Metrics != "off", Names: h.telemetryNames(),
 		Version: version.Version, Logger: h.logger,
 	})
 	if err == nil {
 		h.opened(h.stopTelemetry)
 	}
 	return err
+}
+
+// TelemetryNames returns the names that a part gives metrics and spans; nil if the configuration wants
+// none.
+type TelemetryNames func(c *config.Config) *export.Names
+
+func (h *Hub) telemetryNames() *export.Names {
+	for _, names := range registry.Added[TelemetryNames]() {
+		if n := names(h.cfg); n != nil {
+			return n
+		}
+	}
+	return nil
 }
 
 // stopTelemetry sends the remaining telemetry. If the collector does not accept it, it logs a

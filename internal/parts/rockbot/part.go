@@ -15,9 +15,11 @@ func init() {
 	registry.Register("rockbot",
 		config.Keys{New: func() any { return new(keys) }, Schema: schema, Definitions: definitions},
 		config.Keys{In: "agents[]", New: func() any { return new(agentKeys) }, Schema: agentSchema, Kind: "rockbot"},
+		config.Keys{In: "telemetry", New: func() any { return new(telemetryKeys) }, Schema: telemetrySchema},
 		config.Check(check),
 		config.Openings(openings),
 		config.CallerFamily("rockbot/"),
 		server.NewExchange(connect),
+		server.TelemetryNames(names),
 	)
 }

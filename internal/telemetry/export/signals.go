@@ -34,8 +34,8 @@ func (t *Telemetry) startTraces(ctx context.Context, c *Config, w settings, res 
 		return fmt.Errorf("OTLP: %w", err)
 	}
 	var exporter sdktrace.SpanExporter = otlp
-	if c.RockBotNames {
-		exporter = rockBotExporter{otlp}
+	if c.Names != nil {
+		exporter = c.Names.Spans(otlp)
 	}
 	t.tracer = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res))
 	otel.SetTracerProvider(t.tracer)
@@ -65,8 +65,8 @@ func (t *Telemetry) startMetrics(ctx context.Context, c *Config, w settings, res
 	if !wanted {
 		return nil
 	}
-	if c.RockBotNames {
-		options = append(options, sdkmetric.WithView(asItIs, asRockBot))
+	if c.Names != nil {
+		options = append(options, sdkmetric.WithView(asItIs, c.Names.view))
 	}
 	t.metrics = sdkmetric.NewMeterProvider(options...)
 	otel.SetMeterProvider(t.metrics)
@@ -100,20 +100,17 @@ const (
 	scrapeTime = 10 * time.Second
 )
 
-// The prefixes of the metrics of calls: the hub's own, and RockBot's.
-const (
-	ownNames     = "parley.a2a."
-	rockBotNames = "rockbot.a2a."
-)
+// ownNames is the prefix of the metrics of calls.
+const ownNames = "parley.a2a."
 
-// asItIs keeps the own name of a metric that asRockBot renames: an instrument that matches a view is
+// asItIs keeps the own name of a metric that has another one as well: an instrument that matches a view is
 // exported by its views only.
 func asItIs(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
 	return sdkmetric.Stream{Name: i.Name, Description: i.Description, Unit: i.Unit}, strings.HasPrefix(i.Name, ownNames)
 }
 
-// asRockBot exports the metrics of calls under the names that dashboards of RockBot use.
-func asRockBot(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
+// view exports the metrics of calls under the other names.
+func (n *Names) view(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
 	name, ok := strings.CutPrefix(i.Name, ownNames)
-	return sdkmetric.Stream{Name: rockBotNames + name, Description: i.Description, Unit: i.Unit}, ok
+	return sdkmetric.Stream{Name: n.Metrics + name, Description: i.Description, Unit: i.Unit}, ok
 }

@@ -22,9 +22,8 @@ import (
 type Config struct {
 	// Metrics enables the page for Prometheus.
 	Metrics bool
-	// RockBotNames exports the metrics of calls under the names rockbot.a2a.* as well, and
-	// gives the spans that RockBot also has its names and ids.
-	RockBotNames bool
+	// Names, if set, are used beside the own ones.
+	Names *Names
 	// Version is the version of the program.
 	Version string
 	// Logger receives errors of variables and of collectors. It is required.
@@ -32,6 +31,14 @@ type Config struct {
 	// Getenv looks variables up; nil means the variables of the process. The SDK always reads
 	// those of the process.
 	Getenv func(string) string
+}
+
+// Names are those of the dashboards of another system. Both fields are required.
+type Names struct {
+	// Metrics is the prefix of copies of the metrics of calls, such as "other.a2a.".
+	Metrics string
+	// Spans returns an exporter that gives spans their names and passes them to x.
+	Spans func(x sdktrace.SpanExporter) sdktrace.SpanExporter
 }
 
 // Telemetry holds the started providers. A nil Telemetry has none, and can be shut down.

@@ -274,7 +274,7 @@ func TestShutdownIsBounded(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	tel, _ := start(t, Config{Metrics: true, RockBotNames: true, Version: "1.2.3"}, nil)
+	tel, _ := start(t, Config{Metrics: true, Names: &Names{Metrics: "other.a2a."}, Version: "1.2.3"}, nil)
 	defer shutdown(t, tel)
 	work()
 	trace.Served(t.Context(), trace.Labels{Operation: "GetTask", Reason: "TASK_NOT_FOUND"}, time.Second)
@@ -292,9 +292,9 @@ func TestPage(t *testing.T) {
 		}
 	}
 	want := map[string]float64{
-		"parley_a2a_requests_total": 1, "rockbot_a2a_requests_total": 1,
-		"parley_a2a_duration_seconds": 1, "rockbot_a2a_duration_seconds": 1,
-		"parley_a2a_polling_attempts_total": 2, "rockbot_a2a_polling_attempts_total": 2,
+		"parley_a2a_requests_total": 1, "other_a2a_requests_total": 1,
+		"parley_a2a_duration_seconds": 1, "other_a2a_duration_seconds": 1,
+		"parley_a2a_polling_attempts_total": 2, "other_a2a_polling_attempts_total": 2,
 		"parley_server_requests_total": 1, "parley_server_failures_total": 1,
 	}
 	for name, n := range want {
@@ -303,12 +303,12 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for name := range families {
-		if strings.HasPrefix(name, "rockbot_server") || strings.HasPrefix(name, "rockbot_client") {
-			t.Errorf("%s has a name of RockBot's, which never had it", name)
+		if strings.HasPrefix(name, "other_server") || strings.HasPrefix(name, "other_client") {
+			t.Errorf("%s has a name of the other system, which never had it", name)
 		}
 	}
-	if buckets := families["rockbot_a2a_duration_seconds"].GetMetric()[0].GetHistogram().GetBucket(); buckets[0].GetUpperBound() != .001 {
-		t.Errorf("the first bucket under RockBot's name is %v, want that of the other name", buckets[0])
+	if buckets := families["other_a2a_duration_seconds"].GetMetric()[0].GetHistogram().GetBucket(); buckets[0].GetUpperBound() != .001 {
+		t.Errorf("the first bucket under the other name is %v, want that of the own name", buckets[0])
 	}
 }
 

@@ -284,11 +284,11 @@ var edgeOnly = map[string][]string{
 	"pgregory.net/rapid":                        {"internal/testing/suite/tasktest/...", "internal/testing/suite/memorytest"},
 	"go.uber.org/goleak":                        {"internal/testing/suite/tasktest/..."},
 	"github.com/rogpeppe/go-internal":           {"internal/cli/...", "internal/testing/transcript"},
-	"go.opentelemetry.io/otel":                  {"internal/telemetry/trace", "internal/hub", "internal/telemetry/export"},
-	"go.opentelemetry.io/otel/sdk":              {"internal/telemetry/export"},
+	"go.opentelemetry.io/otel":                  {"internal/parts/rockbot", "internal/telemetry/trace", "internal/hub", "internal/telemetry/export"},
+	"go.opentelemetry.io/otel/sdk":              {"internal/parts/rockbot", "internal/telemetry/export"},
 	"go.opentelemetry.io/otel/exporters":        {"internal/telemetry/export"},
 	"github.com/prometheus":                     {"internal/telemetry/export"},
-	module + "/internal/telemetry/export":       {"internal/server"},
+	module + "/internal/telemetry/export":       {"internal/server", "internal/parts/rockbot"},
 	// internal/hub assembles the engine and the fronts. The other packages here are: server,
 	// which supplies its adapters; grpcbind, which calls the engine; the facade, which
 	// registers agents with it; and the command, which reads the documents of adminapi.

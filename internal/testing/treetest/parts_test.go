@@ -23,7 +23,6 @@ var stillNamed = map[string][]string{
 	"rockbot": {
 		"agent/remote/", "client/", "push/", "internal/bm25/testdata/", "internal/cli/", "internal/config/", "internal/dialect/",
 		"internal/directory/", "internal/e2e/", "internal/front/", "internal/llm/", "internal/outbound/", "internal/server/",
-		"internal/telemetry/export/",
 	},
 }
 
