@@ -46,10 +46,9 @@ func policyFailed(f *doctor.Facts) error {
 
 // factsOf returns the agents and callers of a configuration, without the callers of keys.
 func factsOf(cfg *config.Config) policy.Facts {
-	d := &cfg.Directory
 	w := policy.Facts{
 		Agents: make(map[task.Agent][]string), Roles: []string{auth.RoleAdmin},
-		MoreAgents: d.WellKnown != "" || cfg.Bus.URL != "",
+		MoreAgents: cfg.Bus.URL != "",
 	}
 	for _, family := range registry.Added[config.CallerFamily]() {
 		w.Families = append(w.Families, string(family))

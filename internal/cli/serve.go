@@ -48,7 +48,6 @@ type serveCmd struct {
 	TLSKey         string   `name:"tls-key" help:"The private key of this certificate, as PEM." placeholder:"FILE"`
 	ClientCA       string   `name:"client-ca" help:"The authorities of the certificates of callers, as PEM; auth.certificates maps certificates to callers." placeholder:"FILE"`
 	kong.Plugins            // the flags of parts, pointers to config.Flags
-	WellKnown      string   `name:"well-known" help:"A list of agents that are always there (well-known-agents.json in the same places)." placeholder:"FILE"`
 	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
 	NoStreaming    bool     `help:"Switch the streaming operations off."`
 	NoPush         bool     `help:"Switch push notifications off."`
@@ -138,7 +137,6 @@ func (c *serveCmd) directory(d *config.Directory) error {
 	if _, err := safedial.ParsePolicy(c.AgentsAllow); err != nil {
 		return usagef("--agents-allow: %w", err)
 	}
-	d.WellKnown = cmp.Or(c.WellKnown, d.WellKnown)
 	d.Allow = append(d.Allow, c.AgentsAllow...)
 	return nil
 }

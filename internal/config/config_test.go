@@ -91,8 +91,8 @@ func TestExample(t *testing.T) {
 			{Name: "upper", Command: config.Command{"/bin/sh", "-c", "tr a-z A-Z"}, Dir: "/etc/parley"},
 		},
 		Directory: config.Directory{
-			Added:     config.Added{&lists{Lists: []string{"/etc/parley/agents.d", "/etc/parley/agents.yaml"}}},
-			WellKnown: "/etc/parley/well-known-agents.json", Allow: []string{"loopback", "10.30.0.0/16"},
+			Added:   config.Added{&lists{Lists: []string{"/etc/parley/agents.d", "/etc/parley/agents.yaml"}}},
+			Allow:   []string{"loopback", "10.30.0.0/16"},
 			Refresh: config.Duration(10 * time.Minute), Probe: config.Duration(time.Minute),
 		},
 		Broker: config.Broker{Skills: []config.BrokerSkill{{

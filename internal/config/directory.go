@@ -12,9 +12,6 @@ import (
 type Directory struct {
 	// Added are the keys of parts.
 	Added Added `yaml:"-"`
-	// WellKnown is the list of agents in RockBot's format. The default is an existing
-	// well-known-agents.json in the current folder, in its folder workspace, or in the data folder.
-	WellKnown string `yaml:"well_known" path:"yes"`
 	// Allow names the addresses, besides public ones, of agents that callers may register.
 	// Agents listed in files may have any address.
 	Allow []string `yaml:"allow"`
@@ -22,7 +19,8 @@ type Directory struct {
 	// The default is open.
 	Trust string `yaml:"trust" enum:"open,gated"`
 	// KnownAgents is the list of agents that have announced themselves on the bus. The default
-	// is known-agents.json in the folders of well-known-agents.json.
+	// is an existing known-agents.json in the current folder, in its folder workspace, or in the
+	// data folder.
 	KnownAgents string `yaml:"known_agents"`
 	// WriteKnownAgents makes the hub update that list.
 	WriteKnownAgents bool `yaml:"write_known_agents"`

@@ -20,7 +20,7 @@ audit: {dir: /var/audit}
 tls: {cert: cert.pem, key: key.pem, client_ca: ../ca.pem, client_crl: crl.pem}
 bus: {listen: "0.0.0.0:4222", tls: {cert: bus.pem, key: bus.key}}
 cards: {signing_keys: [sign.pem], trusted_keys: [a.pem, /b.pem]}
-directory: {lists: [agents.yaml], well_known: known.json}
+directory: {lists: [agents.yaml]}
 auth:
   tokens: [{name: t, issuer: "https://issuer.example", audiences: [a], keys_file: keys.json}]
   certificates: [{ca: org.pem, each: dns, name: n}]
@@ -47,7 +47,7 @@ func TestPathsCountFromTheFile(t *testing.T) {
 		"tls.cert": "cert.pem", "tls.key": "key.pem", "tls.client_ca": "/etc/ca.pem", "tls.client_crl": "crl.pem",
 		"bus.tls.cert": "bus.pem", "bus.tls.key": "bus.key",
 		"cards.signing_keys.": "sign.pem", "cards.trusted_keys.": "a.pem", "cards.trusted_keys..": "/b.pem",
-		"directory.lists.": "agents.yaml", "directory.well_known": "known.json",
+		"directory.lists.":       "agents.yaml",
 		"auth.tokens..keys_file": "keys.json", "auth.certificates..ca": "org.pem",
 		"model_providers..script": "model.yaml", "mcp_servers..dir": "", "mcp_servers...dir": "tools",
 		"agents..dir": "", "agents...dir": "sub", "agents....dir": "",

@@ -107,7 +107,7 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 		"extended_card: {tokens: []}":                                   false,
 		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {description: c, skills: [{id: d}]}}]": true,
 		"extended_card: {authenticated: true}\nagents: [{name: a, command: b, extended: {skills: [{}]}}]":                      false,
-		"directory: {lists: [a.yaml], well_known: w.json, allow: [loopback], refresh: 5m, probe: never}":                       true,
+		"directory: {lists: [a.yaml], allow: [loopback], refresh: 5m, probe: never}":                                           true,
 		"directory: {refresh: 5}":      false,
 		"directory: {lists: agents.d}": false,
 		"mcp_services: [{id: a, summary: b, tools: [{name: c, description: d}]}]":           true,

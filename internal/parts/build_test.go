@@ -28,7 +28,7 @@ var uses = map[string]string{
 	"openaifront":      "",
 	"awaken":           "profile: awaken\ndirectory: {specs: [.]}\n",
 	"protoworkstacean": "directory: {agents_file: agents.yaml}\n",
-	"rockbot":          "rockbot: {url: 'amqp://127.0.0.1:1/', name: hub}\ntelemetry: {rockbot_names: true}\n",
+	"rockbot":          "rockbot: {url: 'amqp://127.0.0.1:1/', name: hub}\ndirectory: {well_known: known.json}\ntelemetry: {rockbot_names: true}\n",
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,8 +58,10 @@ func TestBuildWithout(t *testing.T) {
 					t.Errorf("doctor with the keys of %s says: %s", name, said)
 				}
 			}
-			if err := os.WriteFile(filepath.Join(h.Dir(), "agents.yaml"), []byte("agents: []\n"), 0o600); err != nil {
-				t.Fatal(err)
+			for file, text := range map[string]string{"agents.yaml": "agents: []\n", "known.json": "[]\n"} {
+				if err := os.WriteFile(filepath.Join(h.Dir(), file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			h.Configure("agents: [{name: upper, command: tr a-z A-Z}]\n" + uses[only])
 			if err := h.Start(); err != nil {

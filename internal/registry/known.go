@@ -8,6 +8,7 @@ var known = map[string]string{
 	"agents[].rockbot":        "rockbot",
 	"directory.agents_file":   "protoworkstacean",
 	"directory.specs":         "awaken",
+	"directory.well_known":    "rockbot",
 	"profile=awaken":          "awaken",
 	"rockbot":                 "rockbot",
 	"telemetry.rockbot_names": "rockbot",

@@ -48,7 +48,6 @@ func (h *Hub) sources() []directory.Source {
 	for _, of := range registry.Added[config.Sources]() {
 		all = append(all, of(h.cfg, h.fileOptions(""))...)
 	}
-	all = append(all, agentfile.WellKnown(h.fileOptions(c.WellKnown)))
 	if !c.WriteKnownAgents {
 		all = append(all, agentfile.Known(h.fileOptions(c.KnownAgents)))
 	}

@@ -1,11 +1,6 @@
 // Package agentfile reads the files that list remote agents, and follows their changes. Parts add
-// formats of files; this package has two of its own:
-//
-//   - well-known-agents.json, the list of RockBot: permanent agents. If a list of skills is
-//     given, it is complete;
-//   - known-agents.json, the list of agents that have announced themselves.
-//
-// Each of them is a [directory.Source].
+// formats of files; this package has that of known-agents.json, the list of agents that have
+// announced themselves. Each file is a [directory.Source].
 //
 // # Guarantees
 //

@@ -23,11 +23,8 @@ import (
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
-// Default file names.
-const (
-	WellKnownName = "well-known-agents.json"
-	KnownName     = "known-agents.json"
-)
+// KnownName is the default name of the list of agents that have announced themselves.
+const KnownName = "known-agents.json"
 
 // maxFile is the maximum size of a file, in bytes.
 const maxFile = 16 << 20
@@ -97,9 +94,6 @@ func New(p Options, name string, parse Parser) *File {
 	}
 	return f
 }
-
-// WellKnown returns the source for well-known-agents.json.
-func WellKnown(p Options) *File { return New(p, WellKnownName, p.parseWellKnown) }
 
 // Known returns the source for known-agents.json, for a hub that only reads it.
 func Known(p Options) *File { return New(p, KnownName, p.parseKnown) }

@@ -174,11 +174,11 @@ func TestFollowLinks(t *testing.T) {
 func TestSearchPaths(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	f := WellKnown(Options{Data: data})
+	f := listFile(Options{Data: data})
 	if got := f.Load(t.Context()); len(got.Specs)+len(got.Problems) != 0 {
 		t.Errorf("no file anywhere: %q", summary(got))
 	}
-	write(t, filepath.Join(data, WellKnownName), `[{"agentName": "a", "url": "http://a"}]`)
+	write(t, filepath.Join(data, listName), agents("a"))
 	if got := summary(f.Load(t.Context())); got != "a" {
 		t.Errorf("the file of the data folder: %q", got)
 	}

@@ -7,52 +7,14 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/task"
 )
 
-// wellKnown is an agent of well-known-agents.json.
-type wellKnown struct {
-	AgentName       string           `yaml:"agentName"`
-	URL             string           `yaml:"url"`
-	Description     string           `yaml:"description"`
-	Version         string           `yaml:"version"`
-	HeaderName      string           `yaml:"authHeaderName"`
-	HeaderValue     string           `yaml:"authHeaderValueBase64"`
-	Skills          []wellKnownSkill `yaml:"skills"`
-	ProtocolVersion string           `yaml:"protocolVersion"`
-	Streaming       *bool            `yaml:"supportsStreaming"`
-	PollInitial     delay            `yaml:"pollingInitialDelay"`
-	PollMax         delay            `yaml:"pollingMaxDelay"`
-	Trust           string           `yaml:"trust" enum:"open,gated"`
-}
-
-// delay is a duration, written with a unit (2s) or in the form of .NET (00:00:02).
-type delay time.Duration
-
-// DecodeNode implements yamlfile.Node.
-func (v *delay) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
-	text, ok := d.Text(node, key)
-	if !ok || text == "" {
-		return
-	}
-	written := text
-	if clock := strings.Split(text, ":"); len(clock) == 3 {
-		written = clock[0] + "h" + clock[1] + "m" + clock[2] + "s"
-	}
-	after, err := time.ParseDuration(written)
-	if err != nil || after <= 0 {
-		d.Problem(node, key, "%q is not a time like 2s or 00:00:02", yamlfile.Clip(text))
-		return
-	}
-	*v = delay(after)
-}
-
-// wellKnownSkill is a skill of well-known-agents.json.
-type wellKnownSkill struct {
+// Skill is a skill of known-agents.json, and of files with the same form of skills.
+type Skill struct {
 	ID          string   `yaml:"id"`
 	Name        string   `yaml:"name"`
 	Description string   `yaml:"description"`
@@ -63,66 +25,19 @@ type wellKnownSkill struct {
 	Trust       string   `yaml:"trust" enum:"open,gated"`
 }
 
-func (k *wellKnownSkill) skill() directory.Skill {
+// Listed returns the skill in the form of the directory, without its trust.
+func (k *Skill) Listed() directory.Skill {
 	return directory.Skill{
 		ID: k.ID, Name: k.Name, Description: k.Description, Tags: k.Tags, Examples: k.Examples,
 		InputModes: k.InputModes, OutputModes: k.OutputModes,
 	}
 }
 
-// parseWellKnown reads well-known-agents.json.
-func (p *Options) parseWellKnown(d *yamlfile.Decoder, src []byte) []directory.Spec {
-	var file []wellKnown
-	d.Decode(src, &file)
-	var specs []Entry
-	for i := range file {
-		key := "[" + strconv.Itoa(i) + "]"
-		s := file[i].spec(d, key)
-		p.setLocation(&s, file[i].AgentName, "")
-		specs = append(specs, Entry{s, key})
-	}
-	return Check(d, specs, map[string]string{"name": "agentName", "exchange": "agentName"})
-}
-
-func (w *wellKnown) spec(d *yamlfile.Decoder, key string) directory.Spec {
-	s := directory.Spec{
-		Name: directory.NameOf(w.AgentName), Title: w.AgentName, URL: w.URL, Description: w.Description, Version: w.Version,
-		Streaming: w.Streaming, Pinned: w.Skills != nil, WellKnown: true, Trust: directory.Trust(w.Trust),
-		Call: directory.Call{
-			PollInitial: time.Duration(w.PollInitial), PollMax: time.Duration(w.PollMax),
-			Credentials: directory.Credentials{HeaderName: w.HeaderName},
-		},
-	}
-	if w.URL != "" {
-		s.Call.Binding, s.Call.Version = a2a.TransportProtocolJSONRPC, w.version()
-	}
-	if w.HeaderValue != "" {
-		value, err := directory.DecodeHeaderValue(w.HeaderValue)
-		if err != nil {
-			d.Problem(nil, key+".authHeaderValueBase64", "%s", err.Error())
-		}
-		s.Call.Credentials.HeaderValue = value
-	}
-	for _, k := range w.Skills {
-		s.Skills = append(s.Skills, k.skill())
-		Gate(&s, k.ID, k.Trust)
-	}
-	return s
-}
-
-// version returns the protocol version for calls of an agent whose card gives none.
-func (w *wellKnown) version() a2a.ProtocolVersion {
-	if major, _, _ := strings.Cut(w.ProtocolVersion, "."); major == "1" {
-		return a2a.Version
-	}
-	return DefaultVersion
-}
-
 // DefaultVersion is the version of agents whose files give none.
 const DefaultVersion a2a.ProtocolVersion = "0.3"
 
-// setLocation sets the queue, or the name on the exchange, of an agent without a URL.
-func (p *Options) setLocation(s *directory.Spec, name, queue string) {
+// Locate sets the queue, or the name on the exchange, of an agent without a URL.
+func (p *Options) Locate(s *directory.Spec, name, queue string) {
 	switch {
 	case s.URL != "":
 	case queue == "" && p.Exchange:
@@ -141,13 +56,13 @@ func Gate(s *directory.Spec, skill, trust string) {
 
 // knownAgent is an agent of known-agents.json.
 type knownAgent struct {
-	AgentName   string           `yaml:"agentName"`
-	URL         string           `yaml:"url"`
-	Queue       string           `yaml:"queue"`
-	Description string           `yaml:"description"`
-	Version     string           `yaml:"version"`
-	Skills      []wellKnownSkill `yaml:"skills"`
-	LastSeen    string           `yaml:"lastSeen"`
+	AgentName   string  `yaml:"agentName"`
+	URL         string  `yaml:"url"`
+	Queue       string  `yaml:"queue"`
+	Description string  `yaml:"description"`
+	Version     string  `yaml:"version"`
+	Skills      []Skill `yaml:"skills"`
+	LastSeen    string  `yaml:"lastSeen"`
 }
 
 // parseKnown reads known-agents.json: agents that have announced themselves on a bus. Agents
@@ -175,9 +90,9 @@ func (p *Options) knownAgents(d *yamlfile.Decoder, src []byte) []directory.Known
 		s := directory.Spec{
 			Name: directory.NameOf(f.AgentName), Title: f.AgentName, URL: f.URL, Description: f.Description, Version: f.Version,
 		}
-		p.setLocation(&s, f.AgentName, f.Queue)
+		p.Locate(&s, f.AgentName, f.Queue)
 		for _, k := range f.Skills {
-			s.Skills = append(s.Skills, k.skill())
+			s.Skills = append(s.Skills, k.Listed())
 		}
 		at, err := time.Parse(time.RFC3339, f.LastSeen)
 		if err != nil {

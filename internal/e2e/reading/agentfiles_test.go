@@ -58,7 +58,7 @@ func TestEveryValueInAgentFiles(t *testing.T) {
 			`{"agentName":"odd","url":"http://odd","description":"d","version":"1","authHeaderName":"h","authHeaderValueBase64":"QUFB","skills":[{"id":"s","name":"s","description":"d","tags":["t"],"examples":["e"],` +
 				`"inputModes":["a/b"],"outputModes":["a/b"],"trust":"open"}],"protocolVersion":"0.3","supportsStreaming":true,"pollingInitialDelay":"00:00:02","pollingMaxDelay":"5s","trust":"open"}`,
 			func(name string) string { return `{"agentName":"` + name + `","url":"http://good"}` },
-			func(p agentfile.Options) directory.Source { return agentfile.WellKnown(p) },
+			ofPart(t, "well_known: %s"),
 		},
 		"known-agents.json": {
 			`[LIST]`,

@@ -1,6 +1,7 @@
 // Package rockbot is the part for RockBot. It connects a hub to the exchange of RockBot's agents, by
 // the key rockbot: agents there perform tasks of the hub (agents[].rockbot), and call those of its
-// agents that rockbot.serve names.
+// agents that rockbot.serve names. Its list of agents, well-known-agents.json, is a source of the
+// directory.
 //
 // The dialects of RockBot are in internal/dialect and internal/front/httpfront.
 package rockbot
@@ -16,6 +17,10 @@ func init() {
 		config.Keys{New: func() any { return new(keys) }, Schema: schema, Definitions: definitions},
 		config.Keys{In: "agents[]", New: func() any { return new(agentKeys) }, Schema: agentSchema, Kind: "rockbot"},
 		config.Keys{In: "telemetry", New: func() any { return new(telemetryKeys) }, Schema: telemetrySchema},
+		config.Keys{In: "directory", New: func() any { return new(directoryKeys) }, Schema: directorySchema},
+		config.Sources(sources),
+		config.NamesAgentFiles(namesAgentFiles),
+		config.NewFlags(func() config.Flags { return new(flags) }),
 		config.Check(check),
 		config.Openings(openings),
 		config.CallerFamily("rockbot/"),

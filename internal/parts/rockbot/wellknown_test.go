@@ -1,4 +1,4 @@
-package agentfile
+package rockbot
 
 import (
 	"fmt"
@@ -11,19 +11,25 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/parley-a2a/parley/internal/directory"
+	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
 // credentials compares credentials, whose text forms hide them.
 var credentials = cmp.Comparer(func(a, b directory.Credentials) bool { return a == b })
 
-func parse(p Parser, src string) ([]directory.Spec, string) {
+func parse(p agentfile.Parser, src string) ([]directory.Spec, string) {
 	d := yamlfile.New("dir/f.yaml", func(string) (string, bool) { return "", false })
 	specs := p(d, []byte(src))
 	if d.Problems() == nil {
 		return specs, ""
 	}
 	return specs, d.Problems().Error()
+}
+
+// list is the parser of the list, for a hub without the exchange.
+func list(d *yamlfile.Decoder, src []byte) []directory.Spec {
+	return parseWellKnown(new(agentfile.Options), d, src)
 }
 
 // Polling intervals in each format.
@@ -33,7 +39,7 @@ func TestPollingTimes(t *testing.T) {
 		`{"agentName":"A","url":"http://a","pollingInitialDelay":"soon"}`, `{"agentName":"B","url":"http://b","pollingMaxDelay":"00:00"}`,
 		`{"agentName":"C","url":"http://c","pollingMaxDelay":"-2s"}`, `{"agentName":"D","url":"http://d","pollingInitialDelay":0}`,
 	}, ",\n") + "]"
-	if got, problems := parse(new(Options).parseWellKnown, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
+	if got, problems := parse(list, wrong); len(got) != 0 || strings.Count(problems, "is not a time like 2s or 00:00:02") != 4 {
 		t.Errorf("agents %v, problems %q", got, problems)
 	}
 }
@@ -41,7 +47,7 @@ func TestPollingTimes(t *testing.T) {
 // The samples of RockBot's manual, and an agent with pinned skills.
 func TestWellKnown(t *testing.T) {
 	t.Parallel()
-	got, problems := parse(new(Options).parseWellKnown, `[
+	got, problems := parse(list, `[
   { "agentName": "ResearchAgent", "url": "http://researchagent:5100" },
   { "agentName": "Bob", "url": "http://gateway-bob:5200",
     "authHeaderName": "X-Api-Key", "authHeaderValueBase64": "YWxpY2UtY2FsbHMtYm9i" },
@@ -82,7 +88,7 @@ func TestWellKnown(t *testing.T) {
 // Trust is an extension of Parley; an unknown level opens nothing.
 func TestGated(t *testing.T) {
 	t.Parallel()
-	agents, problems := parse(new(Options).parseWellKnown, `[
+	agents, problems := parse(list, `[
   {"agentName": "All", "url": "http://a", "trust": "gated"},
   {"agentName": "Some", "url": "http://a", "skills": [{"id": "show"}, {"id": "buy", "trust": "gated"}]},
   {"agentName": "Typo", "url": "http://a", "trust": 4} ]`)
@@ -103,21 +109,21 @@ func TestProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		p    Parser
+		p    agentfile.Parser
 		src  string
 		want string // the expected problems
 		left string // the names of the valid agents
 	}{
 		{
-			"no base64", new(Options).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K", "authHeaderValueBase64": "%"}]`,
+			"no base64", list, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K", "authHeaderValueBase64": "%"}]`,
 			"dir/f.yaml:1: [0].authHeaderValueBase64: is not base64", "",
 		},
 		{
-			"no name", new(Options).parseWellKnown, `[{"agentName": "", "url": "http://a"}, {"agentName": "b", "url": "http://b"}]`,
+			"no name", list, `[{"agentName": "", "url": "http://a"}, {"agentName": "b", "url": "http://b"}]`,
 			"dir/f.yaml:1: [0].agentName: is missing", "b",
 		},
 		{
-			"a header without a value", new(Options).parseWellKnown, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K"}]`,
+			"a header without a value", list, `[{"agentName": "a", "url": "http://a", "authHeaderName": "K"}]`,
 			"dir/f.yaml:1: [0].credentials: a header needs a name and a value", "",
 		},
 	} {
@@ -144,7 +150,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		specs, problems := parse(new(Options).parseWellKnown, string(src))
+		specs, problems := parse(list, string(src))
 		for i := range specs {
 			if err := specs[i].Check(); err != nil {
 				t.Errorf("%q: %v", src, err)
