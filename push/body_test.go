@@ -104,7 +104,7 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 // TestOtherDialectsGetEvents wants webhooks of the dialects without notifications of their
 // own to get those of v1.0.
 func TestOtherDialectsGetEvents(t *testing.T) {
-	for _, shape := range []dialect.Shape{dialect.PromptKit, dialect.RockBotTask} {
+	for _, shape := range []dialect.Shape{dialect.PromptKit, dialect.Job} {
 		t.Run(shape.String(), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.start()

@@ -76,8 +76,8 @@ type Agent struct {
 	// Direct sets how the agent is called when its card does not state it.
 	Direct Direct
 	// Known returns the last card that the agent has shown, in an earlier process, too; nil if
-	// there is none. It is used while the card of an agent of RockBot cannot be read: such an
-	// agent has no other address than that of its card. If Known is nil, no card is known.
+	// there is none. It is used while the card of an agent that accepts only jobs cannot be read: it
+	// has no other address than that of its card. If Known is nil, no card is known.
 	Known func() []byte
 	// Unpinned allows calls to any host that the card names. Otherwise the host, scheme and
 	// port of URL are used, whatever the card states.

@@ -31,8 +31,8 @@ type Direct struct {
 	Blind bool
 	// Streaming states that the agent streams although it has no card.
 	Streaming bool
-	// Jobs states that an agent without a card may be one of RockBot's, which accept only POST
-	// /tasks/send below the URL. It is called there if there is no such operation at the URL.
+	// Jobs states that an agent without a card may be one that accepts only POST /tasks/send
+	// below the URL. It is called there if there is no such operation at the URL.
 	Jobs bool
 }
 
@@ -116,21 +116,21 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 	return a.Direct.card(u, o.Name), false, nil
 }
 
-// known returns the last card of an agent of RockBot, or nil.
+// known returns the last card of an agent that accepts only jobs, or nil.
 func (a *Agent) known(u *url.URL) *card.Card {
 	if a.Known == nil {
 		return nil
 	}
 	c, err := card.Read(a.Known())
-	if err != nil || c.Layout != card.RockBot {
+	if err != nil || c.Layout != card.Jobs {
 		return nil
 	}
-	c.SetFrom(u.JoinPath(rockBotCard))
+	c.SetFrom(u.JoinPath(jobCard))
 	return c
 }
 
-// rockBotCard is the path of a card of RockBot.
-const rockBotCard = "/.well-known/agent.json"
+// jobCard is the path of the card of an agent that accepts only jobs.
+const jobCard = "/.well-known/agent.json"
 
 // fix removes from the card all interfaces except those at u. If there are none, u is called as
 // Direct states, in the version that the card has for that binding. A card without any

@@ -19,7 +19,7 @@ func AppendTask(dst []byte, a *op.Answer, s Surface) []byte {
 
 func taskOptions(a *op.Answer, s Surface) task.TaskOptions {
 	none := a.History != nil && *a.History == 0
-	return task.TaskOptions{History: a.History, EmptyHistory: (s == REST || s == RESTMessages) && !none, Answer: s == RESTMessages || s == RockBotRPC}
+	return task.TaskOptions{History: a.History, EmptyHistory: (s == REST || s == RESTMessages) && !none, Answer: s == RESTMessages || s == RPCMessages}
 }
 
 // AppendSendResponse appends a SendMessageResponse (specification §3.2.2), which is also the

@@ -541,7 +541,7 @@ func (r *answers) part(dst, part []byte) ([]byte, error) {
 		return readV03Part(dst, part)
 	case V03Proto:
 		return readProtoPart(dst, part)
-	case RockBotTask:
+	case Job:
 		if kind := member(part, "kind"); kind != nil && !isText(kind, "text") && !isText(kind, "data") {
 			return readV03Part(dst, part)
 		}

@@ -89,7 +89,7 @@ func (r *answers) pushAnswers(wire []byte) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// JobAnswer is the answer of a RockBot agent to a job.
+// JobAnswer is the answer of an agent to a job.
 type JobAnswer struct {
 	// JSON is the v1.0 StreamResponse; it is nil if the agent refused the job.
 	JSON []byte
@@ -113,7 +113,7 @@ func ReadJobAnswer(job, task a2a.TaskID, wire []byte) (JobAnswer, error) {
 	if other := textOf(wire, "taskId"); other != "" && other != string(job) {
 		return JobAnswer{}, apierror.New(a2a.ErrInvalidAgentResponse, "the result of job %s, and not of %s", clip(other), job)
 	}
-	r := answers{shape: RockBotTask}
+	r := answers{shape: Job}
 	out, err := r.task([]byte(`{"task":`), jobTask(task, wire))
 	if err != nil {
 		return JobAnswer{}, blamePeer(err)

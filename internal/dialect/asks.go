@@ -41,7 +41,7 @@ func (s Shape) Method(o Operation) string {
 			return oldMethods[o]
 		}
 		return ""
-	case RockBotTask:
+	case Job:
 		return ""
 	}
 	return o.String()
@@ -56,7 +56,7 @@ func (s Shape) AppendParams(dst []byte, o Operation, v1 []byte) []byte {
 		v1 = []byte("{}")
 	}
 	switch {
-	case o.sends() && s == RockBotTask:
+	case o.sends() && s == Job:
 		return appendJob(dst, v1)
 	case o.sends():
 		a := asker{shape: s, operation: o, skill: askedSkill(v1)}

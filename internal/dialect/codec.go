@@ -48,15 +48,15 @@ func (c *codec) blame(o Operation, err error) error {
 	return renamed
 }
 
-// codecs holds the codec of each shape. RockBot jobs are not calls; functions of their own read
+// codecs holds the codec of each shape. Jobs are not calls; functions of their own read
 // and answer them.
 var codecs = [numShapes]codec{
-	V1:          {sameRequest, sameResult, always(sameFrames), nil},
-	V03:         {v03Request, v03Result, always(v03Frames), v03Field},
-	V03Proto:    {protoRequest, protoResult, always(protoFrames), protoField},
-	PromptKit:   {promptKitRequest, promptKitResult, func(func() []byte) framer { return new(promptKitStream) }, promptKitField},
-	RockBot:     {rockBotRequest, rockBotResult, func(whole func() []byte) framer { return &rockBotStream{whole} }, promptKitField},
-	RockBotTask: {sameRequest, sameResult, always(sameFrames), jobField},
+	V1:        {sameRequest, sameResult, always(sameFrames), nil},
+	V03:       {v03Request, v03Result, always(v03Frames), v03Field},
+	V03Proto:  {protoRequest, protoResult, always(protoFrames), protoField},
+	PromptKit: {promptKitRequest, promptKitResult, func(func() []byte) framer { return new(promptKitStream) }, promptKitField},
+	RockBot:   {rockBotRequest, rockBotResult, func(whole func() []byte) framer { return &rockBotStream{whole} }, promptKitField},
+	Job:       {sameRequest, sameResult, always(sameFrames), jobField},
 }
 
 // The codec of V1 changes nothing.

@@ -87,7 +87,7 @@ func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 	if shape, ok := s.profiled(setOf(V1, RockBot)); ok {
 		return o, shape, nil
 	}
-	if shape, ok := s.recalled(o); ok && (shape == RockBot || shape == RockBotTask) {
+	if shape, ok := s.recalled(o); ok && (shape == RockBot || shape == Job) {
 		return o, RockBot, nil
 	}
 	if s.gateway() {

@@ -34,7 +34,7 @@ func TestRecognize(t *testing.T) {
 		"gateway, its own name":     {dialect.Signs{Method: "message/sendStream", Params: []byte(kindless)}, dialect.SendStreamingMessage, dialect.RockBot},
 		"task of the gateway":       {dialect.Signs{Method: "CancelTask", Params: []byte(aboutTask), Recall: recall(dialect.RockBot)}, dialect.CancelTask, dialect.RockBot},
 		"config of the gateway":     {dialect.Signs{Method: "ListTaskPushNotificationConfig", Params: []byte(`{"taskId":"t1"}`), Recall: recall(dialect.RockBot)}, dialect.ListPushConfigs, dialect.RockBot},
-		"job of an agent":           {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Recall: recall(dialect.RockBotTask)}, dialect.GetTask, dialect.RockBot},
+		"job of an agent":           {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Recall: recall(dialect.Job)}, dialect.GetTask, dialect.RockBot},
 		"profile of the gateway":    {dialect.Signs{Method: "ListTasks", Profiles: []dialect.Shape{dialect.RockBot}}, dialect.ListTasks, dialect.RockBot},
 		"gateway, by its key":       {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true}, dialect.ListTasks, dialect.RockBot},
 		"gateway, no such task":     {dialect.Signs{Method: "GetTask", Params: []byte(`{"id":"t2"}`), Root: true, Keyed: true, Recall: recall(dialect.V1)}, dialect.GetTask, dialect.RockBot},

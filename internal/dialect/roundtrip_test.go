@@ -285,7 +285,7 @@ func TestRoundTripOfJobs(t *testing.T) {
 
 // readJob returns the v1.0 task of a job's result.
 func readJob(t *rapid.T, result []byte) []byte {
-	c := client{dialect.RockBotTask, readJobPart, true}
+	c := client{dialect.Job, readJobPart, true}
 	out, status := []byte(`{"id":"t"`), []byte(`{"state":""`)
 	for name, v := range rawjson.Fields(result) {
 		switch name {

@@ -23,8 +23,8 @@ const (
 	PromptKit
 	// RockBot is the gateway of RockBot.
 	RockBot
-	// RockBotTask is the request of a RockBot agent over HTTP.
-	RockBotTask
+	// Job is POST /tasks/send, the one operation of some agents.
+	Job
 	numShapes
 )
 

@@ -23,8 +23,8 @@ const (
 	REST
 	// RESTMessages is REST for clients that read the answer in a message.
 	RESTMessages
-	// RockBotRPC is RPC for clients of RockBot, which read messages.
-	RockBotRPC
+	// RPCMessages is RPC for clients that read messages.
+	RPCMessages
 )
 
 // Version checks the values of the A2A-Version header and query parameter (specification §3.6).

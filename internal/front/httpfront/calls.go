@@ -44,11 +44,11 @@ func (x *exchange) ownSend(r *op.Send) (err error) {
 	if x.shape != dialect.V1 {
 		x.foreign(r)
 	}
-	if x.isRockBot() {
-		dialect.ForRockBot(r, x.front.cfg.Engine.Offers)
+	if x.usesAliases() {
+		dialect.ForJob(r, x.front.cfg.Engine.Offers)
 	}
 	if r.Aliases {
-		// A RockBot continues a task by its context, and reads a task by the message's id.
+		// Such a client continues a task by its context, and reads a task by the message's id.
 		r.Resume, r.Alias = true, r.Message.ID
 	}
 	r.Key, err = x.idempotencyKey()

@@ -110,7 +110,7 @@ type Config struct {
 // Profiles are the dialects of callers and agents, by names such as "v0.3" or "promptkit";
 // other names are ignored. The dialect of the caller takes precedence.
 type Profiles struct {
-	// Callers are the dialects by the id of the principal. A caller with RockBot's dialect may
+	// Callers are the dialects by the id of the principal. A caller with the dialect rockbot may
 	// read a task by the id of its message, and continues a task by its context, in every
 	// dialect.
 	Callers map[string]string

@@ -60,7 +60,7 @@ func (x *exchange) recall(id a2a.TaskID) (dialect.Shape, bool) {
 	if shape, ok := e.Dialect(x.r.Context(), &x.caller, id); ok {
 		return dialect.Shape(shape), true
 	}
-	// Only RockBot's clients use other ids than those of tasks.
+	// Only clients of this dialect use other ids than those of tasks.
 	return dialect.RockBot, e.Aliased(x.r.Context(), &x.caller, id)
 }
 
@@ -72,9 +72,9 @@ func (x *exchange) decoder() *dialect.Decoder {
 	return &x.front.filler
 }
 
-// isRockBot reports whether the caller is a RockBot, by its dialect or by the profile of its
-// key. Some of its clients use v1.0 and v0.3, but still identify tasks in RockBot's way.
-func (x *exchange) isRockBot() bool {
+// usesAliases reports whether the caller identifies tasks by the ids of messages, by its dialect or
+// by the profile of its key. Some clients with that profile use v1.0 and v0.3.
+func (x *exchange) usesAliases() bool {
 	if x.shape == dialect.RockBot {
 		return true
 	}

@@ -15,7 +15,7 @@
 //	POST /v1/a2a[/{tenant}]/tasks/{id}:subscribe     and GET
 //	     /v1/a2a[/{tenant}]/tasks/{id}/pushNotificationConfigs[/{config}]
 //	GET  /v1/a2a[/{tenant}]/extendedAgentCard
-//	POST /tasks/send  /a2a/{agent}/tasks/send        RockBot's agents
+//	POST /tasks/send  /a2a/{agent}/tasks/send        jobs
 //	     /v1/message:send  /v1/tasks/{id} …          HTTP+JSON of v0.3
 //	GET  /v1/parts/{task}/{digest}                   a large part of a task
 //	GET  /.well-known/agent-card.json                and agent.json

@@ -106,7 +106,7 @@ func (f *Front) answer(x *exchange) {
 	}
 	switch {
 	case x.route.kind == atJob:
-		x.shape = dialect.RockBotTask
+		x.shape = dialect.Job
 	case x.route.legacy:
 		x.shape = dialect.V03Proto
 	case x.route.rpc && dialect.NamesLegacy(x.versions()):

@@ -124,5 +124,5 @@ func (x *exchange) labels() trace.Labels {
 
 // protocolVersions are the versions of A2A that the dialects belong to.
 var protocolVersions = [...]string{
-	dialect.V1: "1.0", dialect.V03: "0.3", dialect.V03Proto: "0.3", dialect.PromptKit: "0.3", dialect.RockBot: "1.0", dialect.RockBotTask: "",
+	dialect.V1: "1.0", dialect.V03: "0.3", dialect.V03Proto: "0.3", dialect.PromptKit: "0.3", dialect.RockBot: "1.0", dialect.Job: "",
 }

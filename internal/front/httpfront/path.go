@@ -105,7 +105,7 @@ func (r *route) allows(method, list string) bool {
 const (
 	wellKnown   = ".well-known"
 	pushConfigs = "pushNotificationConfigs"
-	// job is the one operation of RockBot's agents.
+	// job is the one operation of an agent's jobs.
 	job = "tasks/send"
 	// callbacks is where remote agents send notifications about their tasks.
 	callbacks = "/api/a2a/callback/"

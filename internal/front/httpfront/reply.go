@@ -194,7 +194,7 @@ func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 		own := *report // a value passed to an interface escapes to the heap
 		return x.extra.AppendError(dst, &own)
 	}
-	if x.shape == dialect.RockBotTask {
+	if x.shape == dialect.Job {
 		return x.appendJobError(dst, report)
 	}
 	return report.AppendREST(dst)

@@ -108,14 +108,14 @@ func (x *exchange) streamRPC(o dialect.Operation, params []byte) error {
 // agent sets the agent of the path in a call.
 func (x *exchange) agent(t *op.Target) {
 	t.Agent = task.Agent(x.route.agent)
-	t.Aliases = x.isRockBot()
+	t.Aliases = x.usesAliases()
 }
 
 // surface returns the binding, on which small differences of the answers depend.
 func (x *exchange) surface() dialect.Surface {
 	switch {
 	case x.shape == dialect.RockBot:
-		return dialect.RockBotRPC
+		return dialect.RPCMessages
 	case x.route.rpc:
 		return dialect.RPC
 	case x.front.cfg.Choices.Messages && !x.route.legacy:

@@ -13,7 +13,7 @@ import (
 // caller.
 var errNoJobs = apierror.New(a2a.ErrUnsupportedOperation, "task ids of callers are refused here")
 
-// serveJob answers POST /tasks/send, the one operation of RockBot's agents over HTTP.
+// serveJob answers POST /tasks/send, the one operation of agents that accept only jobs.
 func (x *exchange) serveJob() {
 	x.in = takeBuffer()
 	defer x.release()
@@ -41,9 +41,9 @@ func (x *exchange) doJob() error {
 	}
 	x.agent(&r.Target)
 	x.adopt(r)
-	dialect.ForRockBot(r, x.front.cfg.Engine.Offers)
+	dialect.ForJob(r, x.front.cfg.Engine.Offers)
 	r.Metadata = bytes.Clone(r.Metadata)
-	r.Dialect = uint8(dialect.RockBotTask)
+	r.Dialect = uint8(dialect.Job)
 	r.NewIDs, r.Once, r.Resume = true, true, true
 	a, err := x.front.cfg.Engine.Send(x.r.Context(), &x.caller, r)
 	if err != nil {
@@ -56,12 +56,12 @@ func (x *exchange) doJob() error {
 	a.History = &none
 	buf := takeBuffer()
 	defer buf.put()
-	buf.b = dialect.AppendJobResult(buf.b, r.Message.TaskID, dialect.AppendTask(nil, &a.Answer, dialect.RockBotRPC))
+	buf.b = dialect.AppendJobResult(buf.b, r.Message.TaskID, dialect.AppendTask(nil, &a.Answer, dialect.RPCMessages))
 	x.reply(buf.b)
 	return nil
 }
 
-// appendJobError appends an error in the shape of RockBot's agents.
+// appendJobError appends an error in the shape of jobs.
 func (x *exchange) appendJobError(dst []byte, report *dialect.Report) []byte {
 	var body []byte
 	if x.in != nil {

@@ -22,9 +22,9 @@ const (
 	// PromptKit has the keys of v1.0, but no interfaces: the agent accepts JSON-RPC in
 	// PromptKit's dialect at /a2a. It is read, never written.
 	PromptKit
-	// RockBot has an agentName, and no interfaces: the agent accepts POST /tasks/send. It is
+	// Jobs has an agentName, and no interfaces: the agent accepts POST /tasks/send. It is
 	// read, never written.
-	RockBot
+	Jobs
 )
 
 // String returns the name of l, such as "v1.0".
@@ -35,7 +35,7 @@ func (l Layout) String() string {
 	return layoutNames[l]
 }
 
-var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", PromptKit: "promptkit", RockBot: "rockbot"}
+var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", PromptKit: "promptkit", Jobs: "rockbot"}
 
 // Options holds the data that the hub adds to a registered card. The zero Options describe an
 // agent that streams and has no address.

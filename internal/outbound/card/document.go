@@ -32,7 +32,7 @@ type legacyDocument struct {
 	AdditionalInterfaces []legacyIface       `json:"additionalInterfaces"`
 	Security             []legacyRequirement `json:"security,omitempty"`
 	ExtendedCard         bool                `json:"supportsAuthenticatedExtendedCard"`
-	// AgentName is the name for readers of RockBot's cards, which require it.
+	// AgentName is the name for readers of cards of the layout Jobs, which require it.
 	AgentName string `json:"agentName"`
 }
 

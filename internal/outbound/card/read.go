@@ -20,7 +20,7 @@ var ErrNoCard = errors.New("no agent card")
 // maxDepth is the deepest nesting of a card.
 const maxDepth = 64
 
-// TaskSend is the binding of RockBot's agents that accept only POST /tasks/send. The protocol
+// TaskSend is the binding of agents that accept only POST /tasks/send. The protocol
 // does not define it.
 const TaskSend a2a.TransportProtocol = "TASKS-SEND"
 
@@ -159,7 +159,7 @@ func (r *received) layout() Layout {
 	case v1:
 		return V1
 	case r.AgentName != "":
-		return RockBot
+		return Jobs
 	case v03:
 		return V03
 	case r.Skills != nil || r.Capabilities != nil:
@@ -192,7 +192,7 @@ func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 		}
 	}
 	switch layout {
-	case RockBot:
+	case Jobs:
 		add(r.taskSend(), string(TaskSend), "", "")
 		return list
 	case PromptKit:
@@ -238,7 +238,7 @@ func (r *received) older(layout Layout) string {
 	return r.ProtocolVersion
 }
 
-// taskSend returns the URL at which an agent of RockBot accepts tasks. It is below the card's
+// taskSend returns the URL at which an agent accepts jobs. It is below the card's
 // url, or relative to the card's address if there is no url.
 func (r *received) taskSend() string {
 	if r.URL == "" {

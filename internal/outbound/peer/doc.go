@@ -32,7 +32,7 @@
 //
 // A Message after a task, with which RockBot ends its streams, becomes the status COMPLETED.
 // Data without a place in a dialect is dropped: v0.3 over HTTP+JSON has no unknown fields, a
-// job of RockBot no files. A Task event may repeat earlier events.
+// job no files. A Task event may repeat earlier events.
 //
 // # Concurrency
 //

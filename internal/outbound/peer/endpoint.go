@@ -36,7 +36,7 @@ var httpBindings = map[a2a.TransportProtocol]bool{
 	a2a.TransportProtocolJSONRPC: true, a2a.TransportProtocolHTTPJSON: true, card.TaskSend: true,
 }
 
-// takesJobs reports whether the interface accepts nothing but RockBot's jobs.
+// takesJobs reports whether the interface accepts nothing but jobs.
 func (e *endpoint) takesJobs() bool { return e.iface.ProtocolBinding == card.TaskSend }
 
 // native returns the dialect of the interface according to the card, and whether it is
@@ -49,7 +49,7 @@ func (e *endpoint) native() (dialect.Shape, bool) {
 	}
 	switch e.iface.ProtocolBinding {
 	case card.TaskSend:
-		return dialect.RockBotTask, true
+		return dialect.Job, true
 	case a2a.TransportProtocolJSONRPC:
 		if s, ok := dialect.ParseShape(e.peer.opts.Dialect); ok && e.peer.opts.Dialect != "" {
 			return s, true

@@ -58,7 +58,7 @@ var tongues = []tongue{
 	{"v0.3 rest", card.V03, "", a2a.TransportProtocolHTTPJSON, "0.3.0", ""},
 	{"promptkit", card.PromptKit, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", ""},
 	{"rockbot", card.V1, "/a2a/%s", a2a.TransportProtocolJSONRPC, "1.0", "rockbot"},
-	{"job", card.RockBot, "/a2a/%s/tasks/send", card.TaskSend, "", ""},
+	{"job", card.Jobs, "/a2a/%s/tasks/send", card.TaskSend, "", ""},
 }
 
 // dial returns an agent of a hub, called in one dialect.

@@ -73,7 +73,7 @@ type Options struct {
 	// Bindings are the preferred bindings, best first. Others of the card follow in the card's
 	// order. A binding that is neither built in nor among Transports is ErrNoTransport.
 	Bindings []a2a.TransportProtocol
-	// Jobs also uses RockBot's POST /tasks/send of a card that has other bindings, where those
+	// Jobs also uses POST /tasks/send of a card that has other bindings, where those
 	// do not exist.
 	Jobs bool
 	// Transports adds bindings, such as gRPC.
@@ -124,8 +124,8 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Dialect != "" {
-		if s, ok := dialect.ParseShape(o.Dialect); !ok || s == dialect.V03Proto || s == dialect.RockBotTask {
-			return fmt.Errorf("unknown dialect %q of JSON-RPC: %w", o.Dialect, ErrNoTransport)
+		if s, ok := dialect.ParseShape(o.Dialect); !ok || s == dialect.V03Proto || s == dialect.Job {
+			return fmt.Errorf("there is no dialect %q of JSON-RPC: %w", o.Dialect, ErrNoTransport)
 		}
 	}
 	return o.Credentials.Check()

@@ -248,7 +248,7 @@ func (r *run) request(ctx context.Context) ([]byte, error) {
 	params = rawjson.AppendString(append(params, `,"contextId":`...), r.context)
 	params = append(append(params, `,"metadata":`...), metadata...)
 	params = append(append(append(params, `,"message":`...), r.call.Message...), '}')
-	return dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, params), nil
+	return dialect.Job.AppendParams(nil, dialect.SendMessage, params), nil
 }
 
 // withSkill returns metadata with the skill that the hub has determined, in place of the

@@ -131,7 +131,7 @@ func (h *host) send(ctx context.Context, a *amqpbus.Arrival, caller string, id a
 	if err != nil {
 		return nil, err
 	}
-	r.Agent, r.Dialect, r.Metadata = h.name, uint8(dialect.RockBotTask), bytes.Clone(r.Metadata)
+	r.Agent, r.Dialect, r.Metadata = h.name, uint8(dialect.Job), bytes.Clone(r.Metadata)
 	r.NewIDs, r.Once, r.Resume, r.Task = true, true, true, true
 	if err := h.working(ctx, a, nil); err != nil {
 		return nil, err

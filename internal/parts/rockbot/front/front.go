@@ -71,7 +71,7 @@ func (s *Server) Send(ctx context.Context, q *exchange.Request, progress func([]
 	r := *q.Send
 	r.Followed = true
 	r.Agent = s.agent(r.Agent)
-	dialect.ForRockBot(&r, s.Engine.Offers)
+	dialect.ForJob(&r, s.Engine.Offers)
 	c := callerOf(ctx, q.Caller)
 	if err := s.admit(c); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *Server) Send(ctx context.Context, q *exchange.Request, progress func([]
 	defer a.Release()
 	none := 0
 	a.History = &none
-	return dialect.AppendTask(nil, &a.Answer, dialect.RockBotRPC), nil
+	return dialect.AppendTask(nil, &a.Answer, dialect.RPCMessages), nil
 }
 
 // follow passes on the progress of an agent until the task has ended or waits, and returns the

@@ -35,7 +35,7 @@ type nextCard struct {
 }
 
 const (
-	rockBotCard = "/.well-known/agent.json"
+	jobCard     = "/.well-known/agent.json"
 	ofTheCard   = "general echo"
 	notFound    = `agent "NAME" does not accept the message: run message: HTTP 404 Not Found`
 	noInterface = `agent "NAME" is not reachable: no usable interface: the card offers `
@@ -43,7 +43,7 @@ const (
 
 // unread returns a card that cannot be read, with the hub's error.
 func unread(body, problem string) nextCard {
-	return nextCard{body: body, error: "FAR" + rockBotCard + ": no agent card: " + problem}
+	return nextCard{body: body, error: "FAR" + jobCard + ": no agent card: " + problem}
 }
 
 // elsewhere returns a card whose calls fail, because the agent does not have its path.
@@ -100,9 +100,9 @@ var nextCards = map[string]nextCard{
 	"list":                unread(`[]`, "read card: must be an object"),
 	"huge":                {body: `{"agentName":"` + strings.Repeat("x", 300<<10) + `"}`, error: "read card: more than 262144 bytes: answer too large"},
 	"404":                 {status: 404, error: "no agent card"},
-	"401":                 {status: 401, error: "FAR" + rockBotCard + ": HTTP 401 Unauthorized"},
-	"500":                 {status: 500, error: "FAR" + rockBotCard + ": HTTP 500 Internal Server Error"},
-	"redirect":            {status: 302, location: "OTHER" + rockBotCard, error: "refuse redirect from HOST to OTHER" + rockBotCard},
+	"401":                 {status: 401, error: "FAR" + jobCard + ": HTTP 401 Unauthorized"},
+	"500":                 {status: 500, error: "FAR" + jobCard + ": HTTP 500 Internal Server Error"},
+	"redirect":            {status: 302, location: "OTHER" + jobCard, error: "refuse redirect from HOST to OTHER" + jobCard},
 }
 
 // moving is an agent whose card changes.

@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-// An agent of RockBot over HTTP has one operation, POST /tasks/send. The request carries the
-// caller's own task id, and the response is the result once the task has ended. RockBot's bus
-// carries the same object.
+// An agent that accepts only jobs has one operation, POST /tasks/send. The request carries the
+// caller's own task id, and the response is the result once the task has ended. The exchange of a
+// part may carry the same object.
 
-// ForRockBot completes a message of a RockBot. Its skill "general" means none, unless offers
+// ForJob completes a job, or a message of another client of the same system. Its skill "general" means none, unless offers
 // reports that the agent offers it. A message for an unknown skill goes to the owner of the hub.
-func ForRockBot(r *op.Send, offers func(name task.Agent, skill string) bool) {
+func ForJob(r *op.Send, offers func(name task.Agent, skill string) bool) {
 	r.Observe = true
 	if strings.EqualFold(r.Message.Skill, GeneralSkill) && !offers(r.Agent, r.Message.Skill) {
 		r.Message.Skill = ""
@@ -136,7 +136,7 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 }
 
 // readJobPart appends a part in the shape of v1.0: the member named by its kind, without the
-// other members, which RockBot may write as null. Data is the JSON parsed from its string. A
+// other members, which may be null. Data is the JSON parsed from its string. A
 // string without valid JSON stays a string, and the part's metadata records that.
 func readJobPart(dst, part []byte) ([]byte, error) {
 	kind, ok := rawjson.String(member(part, "kind"))
@@ -199,14 +199,14 @@ func AppendJobStatus(dst []byte, id a2a.TaskID, message []byte) []byte {
 	return append(dst, '}')
 }
 
-// jobStates are the states of RockBot's jobs in the order of their numbers. RockBot writes the
+// jobStates are the states of jobs in the order of their numbers. A job has the
 // number, and its readers accept nothing else.
 var jobStates = [...]a2a.TaskState{
 	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired,
 	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled,
 }
 
-// jobState returns RockBot's number for a v1.0 state. Rejected tasks and tasks that require
+// jobState returns the number of a job for a v1.0 state. Rejected tasks and tasks that require
 // credentials have none of their own.
 func jobState(v []byte) int {
 	name, _ := rawjson.String(v)
@@ -220,7 +220,7 @@ func jobState(v []byte) int {
 	return max(slices.Index(jobStates[:], state), 0)
 }
 
-// readJobState returns a state of a job as JSON: the v1.0 name for RockBot's number, any other
+// readJobState returns a state of a job as JSON: the v1.0 name for a number, any other
 // value unchanged.
 func readJobState(v []byte) []byte {
 	if n, ok := rawjson.Int(v); ok && 0 <= n && n < int64(len(jobStates)) {
@@ -237,7 +237,7 @@ var (
 	appendJobAnswer = members{"role": appendPlainRole, "parts": listOf(appendJobPart), "metadata": appendTextMetadata}.append
 )
 
-// appendJobArtifact appends an artifact. RockBot requires it to have a name.
+// appendJobArtifact appends an artifact. Readers of jobs require it to have a name.
 func appendJobArtifact(dst, artifact []byte) []byte {
 	dst = jobArtifact.append(dst, artifact)
 	if id := member(artifact, "artifactId"); member(artifact, "name") == nil && id != nil {
@@ -247,7 +247,7 @@ func appendJobArtifact(dst, artifact []byte) []byte {
 }
 
 // appendJobPart appends a part with its kind. Data becomes a string of JSON. A file becomes
-// data, because RockBot has no kind for files.
+// data, because jobs have no kind for files.
 func appendJobPart(dst, part []byte) []byte {
 	name, _ := contentOf(part)
 	switch name {
@@ -289,7 +289,7 @@ func (r *Report) AppendJobError(dst, body []byte) []byte {
 	return append(dst, '}')
 }
 
-// jobCode returns RockBot's code for the error.
+// jobCode returns the code of the error in a job.
 func (r *Report) jobCode() string {
 	switch r.Sentinel {
 	case a2a.ErrTaskNotFound:

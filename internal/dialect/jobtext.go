@@ -5,10 +5,10 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 )
 
-// RockBot's records have strings where v1.0 allows any JSON: the data of a part is a string of
-// JSON, and metadata is a dictionary of strings. Its serializer refuses everything else.
+// Jobs have strings where v1.0 allows any JSON: the data of a part is a string of
+// JSON, and metadata is a dictionary of strings. Their readers refuse everything else.
 
-// carriedKey is the string member of metadata for RockBot that holds the original values of all
+// carriedKey is the string member of the metadata of a job that holds the original values of all
 // members that are not strings, so that another hub can restore them.
 const carriedKey = "parley.carried"
 
@@ -19,7 +19,7 @@ const hubPrefix = "parley."
 const notJSON = "data_not_json"
 
 // appendTextMetadata appends metadata as a dictionary of strings. Other values become their
-// JSON text, as in RockBot's own gateway, and the originals are kept under carriedKey.
+// JSON text, and the originals are kept under carriedKey.
 func appendTextMetadata(dst, metadata []byte) []byte {
 	if rawjson.KindOf(metadata) != rawjson.Object {
 		return append(dst, metadata...)

@@ -9,8 +9,8 @@ import (
 )
 
 // A job's result has only text and data parts, so a file becomes data. Data is a string of
-// JSON, metadata is a dictionary of strings, and an artifact has a name: RockBot's records
-// refuse everything else.
+// JSON, metadata is a dictionary of strings, and an artifact has a name: readers
+// of jobs refuse everything else.
 func TestJobParts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -41,7 +41,7 @@ func TestJobMetadata(t *testing.T) {
 			`"parley.carried":"{\"parley.hops\":7,\"parley.budget\":999,\"parley.chain\":[\"a@1\"],\"deep\":{\"a\":1}}"},` +
 			`"message":{"messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}],"metadata":{"parley.carried":"{\"parley.answer\":2}"}}}`
 	)
-	got := dialect.RockBotTask.AppendParams(nil, dialect.SendMessage, []byte(in))
+	got := dialect.Job.AppendParams(nil, dialect.SendMessage, []byte(in))
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("job mismatch (-want +got):\n%s", diff)
 	}
@@ -62,7 +62,7 @@ func TestJobMetadata(t *testing.T) {
 	}
 }
 
-// RockBot's data is the JSON parsed from its string. A string without valid JSON is kept, and
+// The data of a job is the JSON parsed from its string. A string without valid JSON is kept, and
 // the part's metadata records that.
 func TestJobData(t *testing.T) {
 	t.Parallel()
