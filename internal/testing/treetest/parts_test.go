@@ -25,7 +25,7 @@ var stillNamed = map[string][]string{
 		"internal/config/auth", "internal/config/cards.go", "internal/config/config", "internal/config/schema", "internal/config/testdata/",
 		"internal/dialect/", "internal/directory/spec.go", "internal/front/console/content.go", "internal/front/httpfront/",
 		"internal/outbound/card/card.go", "internal/outbound/card/read_test.go", "internal/outbound/peer/", "internal/server/dialects_test.go",
-		"internal/cli/bus_test.go", "internal/cli/policy_test.go", "internal/cli/policyrockbot_test.go", "internal/cli/secrets_test.go", "internal/cli/testdata/",
+		"internal/cli/bus_test.go", "internal/cli/policy_test.go", "internal/cli/secrets_test.go", "internal/cli/testdata/",
 		"internal/bm25/testdata/", "internal/e2e/", "internal/llm/agenttools/agenttools_test.go", "internal/llm/guard/testdata/",
 	},
 }

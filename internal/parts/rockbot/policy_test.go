@@ -1,13 +1,17 @@
-package cli
+package rockbot_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +20,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
@@ -61,14 +67,14 @@ func (x *exchange) must(err error) {
 	}
 }
 
-// rockBotAnswer has the members of an answer that the test checks.
-type rockBotAnswer struct {
+// answer has the members of an answer that the test checks.
+type answer struct {
 	TaskID, Code, Message string
 	State                 int
 }
 
 // publish publishes a message in the name of an agent and returns the answer.
-func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
+func (x *exchange) publish(who, topic, typ, body string) answer {
 	x.t.Helper()
 	x.must(x.ch.Publish("rockbot", topic, false, false, amqp.Publishing{
 		MessageId: "m", Type: "RockBot.A2A." + typ, CorrelationId: "c", ReplyTo: "agent.response." + who,
@@ -90,22 +96,37 @@ func (x *exchange) publish(who, topic, typ, body string) rockBotAnswer {
 		if json.Unmarshal(all.Message, &text) != nil && json.Unmarshal(all.Message, &output) == nil && len(output.Parts) > 0 {
 			text = output.Parts[0].Text
 		}
-		return rockBotAnswer{all.TaskID, all.Code, text, all.State}
+		return answer{all.TaskID, all.Code, text, all.State}
 	case <-time.After(2 * time.Minute):
 		x.t.Fatalf("%s receives nothing about %s", who, body)
-		return rockBotAnswer{}
+		return answer{}
 	}
 }
 
-func (x *exchange) ask(who, agent, id, skill string) rockBotAnswer {
+func (x *exchange) ask(who, agent, id, skill string) answer {
 	x.t.Helper()
 	return x.publish(who, "agent.task."+agent, "AgentTaskRequest",
 		fmt.Sprintf(`{"taskId":%q,"contextId":"ctx","skill":%q,"message":{"role":"user","parts":[{"kind":"text","text":"go"}]}}`, id, skill))
 }
 
-func (x *exchange) cancel(who, agent, id string) rockBotAnswer {
+func (x *exchange) cancel(who, agent, id string) answer {
 	x.t.Helper()
 	return x.publish(who, "agent.task.cancel."+agent, "AgentTaskCancelRequest", fmt.Sprintf(`{"taskId":%q}`, id))
+}
+
+// read returns the answer to GET by a caller of the hub.
+func read(t *testing.T, url, who string) (code int, body string) {
+	t.Helper()
+	resp, err := hubtest.Do(t.Context(), hubtest.Request{URL: url, Header: []string{"X-Api-Key", who + "-0123456789abcdef", "A2A-Version", "1.0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(b)
 }
 
 // TestPolicyOverRockBot checks that RockBot's agents, which call over their own exchange, are
@@ -133,29 +154,41 @@ policy:
 	}
 	cfg.Listen, cfg.Data, cfg.Bus.URL, cfg.Engine.DrainTimeout = "127.0.0.1:0", t.TempDir(), "off", -1
 	x := newExchange(t, url, "echo", "interview", "desk", "vault")
-	hub, stop := running(t, cfg, slog.New(slog.DiscardHandler))
-	h := &ruledHub{t: t, url: hub.URL()}
+	hub, err := server.Open(t.Context(), server.Options{Config: cfg, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- hub.Run(ctx) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := errors.Join(<-ended, hub.Close()); err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("hub: %v", err)
+		}
+	})
+	t.Cleanup(stop)
 
 	const question, failed = 2, 4
 	first := x.ask("Ann", "interview", "t1", "interview").Message
 	for _, tt := range []struct {
 		what string
-		got  rockBotAnswer
-		want rockBotAnswer
+		got  answer
+		want answer
 	}{
-		{"an agent that the rules allow", x.ask("Ann", "echo", "e1", "echo"), rockBotAnswer{"e1", "", "go", 3}},
-		{"an agent that the rules do not allow", x.ask("Bob", "echo", "e1", "echo"), rockBotAnswer{"e1", "execution_failed", `send on agent "echo" with the skill "echo" is not allowed`, 0}},
-		{"the skill that the rules allow", x.ask("Bob", "desk", "d1", "read"), rockBotAnswer{"d1", "", "", 3}},
-		{"another skill", x.ask("Bob", "desk", "d2", "erase"), rockBotAnswer{"d2", "execution_failed", `send on agent "desk" with the skill "erase" is not allowed`, 0}},
-		{"no skill, which may be any", x.ask("Bob", "desk", "d3", "general"), rockBotAnswer{"d3", "execution_failed", `send on agent "desk" is not allowed`, 0}},
-		{"the id and the context of somebody else", x.ask("Bob", "interview", "t1", "interview"), rockBotAnswer{"t1", "", first, question}},
-		{"another task in that context", x.ask("Carl", "interview", "t2", "interview"), rockBotAnswer{"t2", "", first, question}},
-		{"to cancel what is one's own, where that is not allowed", x.cancel("Carl", "interview", "t2"), rockBotAnswer{"t2", "execution_failed", `cancel on agent "interview" is not allowed`, 0}},
-		{"to cancel the task of another caller", x.cancel("Ann", "interview", "t2"), rockBotAnswer{"t2", "task_not_found", "Task not found", 0}},
-		{"to cancel no task", x.cancel("Ann", "interview", "t9"), rockBotAnswer{"t9", "task_not_found", "Task not found", 0}},
-		{"to cancel what is one's own", x.cancel("Bob", "interview", "t1"), rockBotAnswer{"t1", "", "", 5}},
-		{"a gated agent", x.ask("Bob", "vault", "v1", "vault"), rockBotAnswer{"v1", "", "", failed}},
-		{"a gated agent, by a name that is the owner's elsewhere", x.ask("local", "vault", "v2", "vault"), rockBotAnswer{"v2", "", "", failed}},
+		{"an agent that the rules allow", x.ask("Ann", "echo", "e1", "echo"), answer{"e1", "", "go", 3}},
+		{"an agent that the rules do not allow", x.ask("Bob", "echo", "e1", "echo"), answer{"e1", "execution_failed", `send on agent "echo" with the skill "echo" is not allowed`, 0}},
+		{"the skill that the rules allow", x.ask("Bob", "desk", "d1", "read"), answer{"d1", "", "", 3}},
+		{"another skill", x.ask("Bob", "desk", "d2", "erase"), answer{"d2", "execution_failed", `send on agent "desk" with the skill "erase" is not allowed`, 0}},
+		{"no skill, which may be any", x.ask("Bob", "desk", "d3", "general"), answer{"d3", "execution_failed", `send on agent "desk" is not allowed`, 0}},
+		{"the id and the context of somebody else", x.ask("Bob", "interview", "t1", "interview"), answer{"t1", "", first, question}},
+		{"another task in that context", x.ask("Carl", "interview", "t2", "interview"), answer{"t2", "", first, question}},
+		{"to cancel what is one's own, where that is not allowed", x.cancel("Carl", "interview", "t2"), answer{"t2", "execution_failed", `cancel on agent "interview" is not allowed`, 0}},
+		{"to cancel the task of another caller", x.cancel("Ann", "interview", "t2"), answer{"t2", "task_not_found", "Task not found", 0}},
+		{"to cancel no task", x.cancel("Ann", "interview", "t9"), answer{"t9", "task_not_found", "Task not found", 0}},
+		{"to cancel what is one's own", x.cancel("Bob", "interview", "t1"), answer{"t1", "", "", 5}},
+		{"a gated agent", x.ask("Bob", "vault", "v1", "vault"), answer{"v1", "", "", failed}},
+		{"a gated agent, by a name that is the owner's elsewhere", x.ask("local", "vault", "v2", "vault"), answer{"v2", "", "", failed}},
 	} {
 		if tt.want.State == failed || tt.what == "the skill that the rules allow" {
 			tt.got.Message = ""
@@ -173,10 +206,10 @@ policy:
 			t.Errorf("%s has run %d times, want %d", name, len(text)/2, len(want)/2)
 		}
 	}
-	if code, _, body := h.ask("ann", "GET /v1/a2a/tasks", "", "A2A-Version: 1.0"); code != 200 || !strings.Contains(body, `"totalSize":0`) {
+	if code, body := read(t, hub.URL()+"/v1/a2a/tasks", "ann"); code != 200 || !strings.Contains(body, `"totalSize":0`) {
 		t.Errorf("the tasks of the key's Ann, who is not RockBot's: %d %s", code, body)
 	}
-	if code, _, body := h.ask("root", "GET /api/v1/inbox", ""); code != 200 || !strings.Contains(body, `"rockbot/Bob"`) || !strings.Contains(body, `"rockbot/local"`) {
+	if code, body := read(t, hub.URL()+"/api/v1/inbox", "root"); code != 200 || !strings.Contains(body, `"rockbot/Bob"`) || !strings.Contains(body, `"rockbot/local"`) {
 		t.Errorf("the owner is not told who wants to be let in: %d %s", code, body)
 	}
 	stop()
