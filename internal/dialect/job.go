@@ -136,8 +136,8 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 }
 
 // readJobPart appends a part in the shape of v1.0: the member named by its kind, without the
-// other members, which may be null. Data is the JSON parsed from its string. A
-// string without valid JSON stays a string, and the part's metadata records that.
+// other members, which may be null. Data is the JSON parsed from its string. A string without
+// valid JSON stays a string, and the part's metadata records that.
 func readJobPart(dst, part []byte) ([]byte, error) {
 	kind, ok := rawjson.String(member(part, "kind"))
 	if !ok || kind != "text" && kind != "data" {

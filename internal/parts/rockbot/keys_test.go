@@ -39,3 +39,30 @@ func TestKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedKeys: a changed value of a key of the part is a change of the configuration, and hubs on
+// one database that differ in it have different fingerprints.
+func TestChangedKeys(t *testing.T) {
+	t.Parallel()
+	parse := func(src string) *config.Config {
+		c, err := config.Parse("parley.yaml", []byte(src), func(string) (string, bool) { return "", false })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for key, src := range map[string][2]string{
+		"rockbot.name":            {"rockbot: {name: a}", "rockbot: {name: b}"},
+		"agents":                  {"agents: [{name: a, rockbot: A}]", "agents: [{name: a, rockbot: B}]"},
+		"directory.well_known":    {"directory: {well_known: /a}", "directory: {well_known: /b}"},
+		"telemetry.rockbot_names": {"", "telemetry: {rockbot_names: true}"},
+	} {
+		a, b := parse(src[0]), parse(src[1])
+		if got := config.Changed(a, b); len(got) != 1 || got[0] != key {
+			t.Errorf("from %q to %q, %q have changed", src[0], src[1], got)
+		}
+		if a.Fingerprint() == b.Fingerprint() {
+			t.Errorf("%q and %q have the same fingerprint", src[0], src[1])
+		}
+	}
+}
