@@ -137,7 +137,7 @@ func questionOf(text string) (*policy.Test, error) {
 		case field == nil:
 			return nil, usagef("--explain: unknown key %q%s; the keys are caller, role, owner, op, agent and skill", key, meant(key))
 		case *field != "":
-			return nil, usagef("--explain: %s is given twice", key)
+			return nil, usagef("--explain: duplicate %s", key)
 		default:
 			*field = value
 		}

@@ -62,7 +62,7 @@ func (h *Hub) announcedOnExchange(s *directory.Spec, leaves bool) error {
 	h.nameAsConfigured(s)
 	e, err := h.core.Directory().Get(string(s.Name))
 	if err == nil && (e.Spec.Local || e.Spec.Model != nil) {
-		return fmt.Errorf("%q is the name of an agent of the hub", s.Name)
+		return fmt.Errorf("the hub already has an agent %q", s.Name)
 	}
 	if leaves {
 		// What an agent of a file has announced completes its entry, which stays.

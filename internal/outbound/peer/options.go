@@ -125,7 +125,7 @@ func (o *Options) check() error {
 	}
 	if o.Dialect != "" {
 		if s, ok := dialect.ParseShape(o.Dialect); !ok || s == dialect.V03Proto || s == dialect.Job {
-			return fmt.Errorf("there is no dialect %q of JSON-RPC: %w", o.Dialect, ErrNoTransport)
+			return fmt.Errorf("unknown dialect %q of JSON-RPC: %w", o.Dialect, ErrNoTransport)
 		}
 	}
 	return o.Credentials.Check()
