@@ -65,6 +65,7 @@ type commands struct {
 	Push   pushCmd   `cmd:"" group:"Run a hub:" help:"List webhooks, retry deliveries, or receive notifications."`
 
 	Top    topCmd    `cmd:"" group:"Watch and repair a hub:" help:"Show a hub on one screen: tasks, agents and queues."`
+	Why    whyCmd    `cmd:"" group:"Watch and repair a hub:" help:"Say why a task does not proceed."`
 	Open   openCmd   `cmd:"" group:"Watch and repair a hub:" help:"Print the address of the console or of a task, and open it on a desktop."`
 	Watch  watchCmd  `cmd:"" group:"Watch and repair a hub:" help:"Follow all events of a hub, for administrators."`
 	Health healthCmd `cmd:"" group:"Watch and repair a hub:" help:"Check that a hub is ready."`

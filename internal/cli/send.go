@@ -42,7 +42,7 @@ func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 			if c.Detach {
 				return about(m, c.detach(in.soft, cl, m, o))
 			}
-			return about(m, c.converse(in, cl, m, newShow(o, &c.output, c.Stream)))
+			return about(m, c.converse(in, cl, m, o))
 		})
 	})
 }
@@ -56,13 +56,18 @@ func about(m *a2a.Message, err error) error {
 }
 
 // converse sends the message and waits for the reply.
-func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, sh *show) error {
+func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, o *OS) error {
+	sh := newShow(o, &c.output, c.Stream)
 	sh.words.open = opener(in.hard, cl)
 	s := newSession(cl, sh)
 	if m.TaskID != "" && !sh.json {
 		s.recall(in.soft, m.TaskID)
 	}
-	if err := s.send(in, m); err != nil {
+	explain, end := c.explaining(in.hard, o)
+	s.explain = explain
+	err := s.send(in, m)
+	end()
+	if err != nil {
 		return err
 	}
 	if err := sh.finish(); err != nil {

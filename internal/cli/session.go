@@ -28,6 +28,8 @@ type session struct {
 	known  chan struct{} // closed by the first event
 	// stop reports whether to stop after an event; nil means at the end of the stream.
 	stop func(e a2a.Event, first bool) bool
+	// explain says why there are no events; it may be nil.
+	explain *explainer
 }
 
 func newSession(c *client.Client, s *show) *session {
@@ -122,6 +124,7 @@ func (s *session) take(events iter.Seq2[a2a.Event, error]) error {
 		if first {
 			close(s.known)
 		}
+		s.explain.happened(s.id())
 		if s.stop != nil && s.stop(e, first) {
 			break
 		}

@@ -131,7 +131,13 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		return c.print(task, o, opener(in.soft, cl))
+		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.JSON || task.Status.State.Terminal() {
+			return err
+		}
+		if w := c.waiting(in.soft, task.ID); w != nil {
+			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", reason(w))
+		}
+		return err
 	})
 }
 

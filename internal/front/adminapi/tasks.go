@@ -58,6 +58,7 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 		return nil, err
 	}
 	info := taskInfo(&a.Head)
+	info.Waiting = h.waiting(r, &a.Head)
 	return &info, nil
 }
 
@@ -73,6 +74,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Owner = string(a.Head.Owner)
+	info.Waiting = h.waiting(r, &a.Head)
 	info.Task = dialect.AppendTask(nil, &a.Answer, dialect.REST)
 	return &info, nil
 }

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
+)
+
+type whyCmd struct {
+	hubFlags
+	ID   string `arg:"" help:"The id of the task, or its beginning."`
+	All  bool   `help:"A task of any owner, for administrators."`
+	JSON bool   `name:"json" help:"Print the task and its reason as JSON."`
+}
+
+// Run prints why a task does not proceed.
+func (c *whyCmd) Run(ctx context.Context, o *OS) error {
+	scope := ""
+	if c.All {
+		scope = "all"
+	}
+	id, err := (&lookup{&c.hubFlags, scope}).id(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return (&asking[adminjson.TaskInfo]{
+		hubFlags: &c.hubFlags, request: "GET " + taskPath(id, scope), json: c.JSON, text: whyText,
+	}).print(ctx, o)
+}
+
+func taskPath(id, scope string) string {
+	path := adminapi.Root + "/tasks/" + url.PathEscape(id)
+	if scope != "" {
+		path += "?scope=" + scope
+	}
+	return path
+}
+
+func whyText(t *adminjson.TaskInfo) string {
+	since := max(0, time.Since(t.ChangedAt)).Round(time.Second)
+	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(t.TaskID)), plain(t.Agent), stateName(a2a.TaskState(t.State)))
+	if t.Waiting == nil {
+		return fmt.Sprintf("%s, ended %v ago\n", head, since)
+	}
+	return fmt.Sprintf("%s for %v\n%s\n", head, since, reason(t.Waiting))
+}
+
+// reason says why a task does not proceed, and what helps.
+func reason(w *adminjson.Waiting) string {
+	if w.Command == "" {
+		return plain(w.Text)
+	}
+	return plain(w.Text) + "\n→ " + plain(w.Command)
+}
+
+// waitsAfter is how long "parley send" waits for an event before it says on a terminal why there is none.
+const waitsAfter = 3 * time.Second
+
+// explainer says on a terminal why a task is silent: once after each event that no other follows. A nil
+// explainer says nothing.
+type explainer struct {
+	target *target
+	stderr io.Writer
+	// events has the id of the task for each event.
+	events chan a2a.TaskID
+}
+
+// explaining starts the explainer of a command, whose output is for a person, until end is called.
+func (t *target) explaining(ctx context.Context, o *OS) (e *explainer, end func()) {
+	if !o.Terminal {
+		return nil, func() {}
+	}
+	e = &explainer{target: t, stderr: o.Stderr, events: make(chan a2a.TaskID, 1)}
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { e.run(ctx) })
+	return e, func() { cancel(); wg.Wait() }
+}
+
+func (e *explainer) run(ctx context.Context) {
+	silent := time.NewTimer(waitsAfter)
+	defer silent.Stop()
+	var id a2a.TaskID
+	for {
+		select {
+		case id = <-e.events:
+			silent.Reset(waitsAfter)
+		case <-silent.C:
+			if id != "" {
+				e.say(ctx, id)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// happened notes an event of the task.
+func (e *explainer) happened(id a2a.TaskID) {
+	if e == nil {
+		return
+	}
+	select {
+	case e.events <- id:
+	default: // one is noted already
+	}
+}
+
+func (e *explainer) say(ctx context.Context, id a2a.TaskID) {
+	if w := e.target.waiting(ctx, id); w != nil {
+		fmt.Fprintln(e.stderr, "waiting: "+reason(w))
+	}
+}
+
+// waiting returns why a task does not proceed; nil if it does, or if the server is not a Parley hub.
+func (t *target) waiting(ctx context.Context, id a2a.TaskID) *adminjson.Waiting {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	hub := t.hub()
+	var info adminjson.TaskInfo
+	if hub.ask(ctx, "GET "+taskPath(string(id), ""), nil, &info) != nil || info.Waiting == nil || info.Waiting.Code == adminapi.Runs {
+		return nil
+	}
+	return info.Waiting
+}
