@@ -20,7 +20,7 @@ var flagOf = regexp.MustCompile(`(?:^|[\s\[])(--[a-z][a-z0-9-]*)`)
 // valueOf matches a flag with a value in the help, usageOf the arguments in the first line of the help.
 var (
 	valueOf = regexp.MustCompile(`(--[a-z][a-z0-9-]*)=`)
-	usageOf = regexp.MustCompile(`^Usage: [^<\[\n]*([^\n]*) \[flags\]`)
+	usageOf = regexp.MustCompile(`^Usage: [^<\[\n]*([^\n]*?)(?: \[flags\])?\n`)
 )
 
 // grammar holds the commands of the program.

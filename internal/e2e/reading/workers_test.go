@@ -314,7 +314,7 @@ func TestEveryValueInAnnouncements(t *testing.T) {
 	announced("last")
 	out := h.Output()
 	for i, v := range all {
-		if !strings.Contains(out, fmt.Sprintf("on the bus\" agent=odd%d ", i)) && !strings.Contains(out, fmt.Sprintf("is refused\" from=agent/odd%d ", i)) {
+		if !strings.Contains(out, fmt.Sprintf("on the bus\" agent=odd%d ", i)) && !strings.Contains(out, fmt.Sprintf("rejected\" from=agent/odd%d ", i)) {
 			t.Errorf("%s = %s: the log does not say what became of it", v.Path, v.Value)
 		}
 	}
