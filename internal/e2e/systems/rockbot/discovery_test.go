@@ -239,7 +239,7 @@ func learnsSkills(t *testing.T, h *hubtest.Hub, alice *caller, url string) {
 func refusesAnnouncements(t *testing.T, h *hubtest.Hub, from *rb.Caller) {
 	before := agents(t, h)
 	for name, tt := range map[string]struct{ source, body, log string }{
-		"another's name":  {"Mallory", `{"agentName":"LateAgent","skills":[]}`, `announces \"LateAgent\", but its source is \"Mallory\"`},
+		"another's name":  {"Mallory", `{"agentName":"LateAgent","skills":[]}`, `announced as \"LateAgent\", but its source is \"Mallory\"`},
 		"the hub's agent": {"Clock", `{"agentName":"Clock","skills":[]}`, `the hub already has an agent \"clock\"`},
 		"same name here":  {"lateagent", `{"agentName":"lateagent","skills":[]}`, `in the hub its name is \"lateagent\", which another agent has`},
 		"a number":        {"Mallory", `{"agentName":7}`, `agentName: wrong type: number`},
