@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/suggest"
 )
@@ -116,15 +117,7 @@ func (t *target) flags() string {
 }
 
 // quote quotes s as one word of a shell.
-func quote(s string) string {
-	plain := strings.IndexFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("-_./:@%+=,", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}) < 0
-	if plain && s != "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+func quote(s string) string { return adminapi.ShellWord(s) }
 
 const (
 	// listTimeout bounds the request for the agents of a hub, which only serves to explain an

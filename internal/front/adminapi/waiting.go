@@ -41,7 +41,7 @@ func (h *Handler) waiting(r *http.Request, t *task.Head) *adminjson.Waiting {
 	}
 	switch t.State {
 	case task.InputRequired:
-		return say(WaitsForAnswer, fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", t.Agent, t.ID), "agent %q waits for an answer", name)
+		return say(WaitsForAnswer, fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", ShellWord(string(t.Agent)), ShellWord(string(t.ID))), "agent %q waits for an answer", name)
 	case task.AuthRequired:
 		return say(WaitsForPermission, h.ifOperator(r, "parley inbox list"), "agent %q waits for a permission or a sign-in by a person", name)
 	}
@@ -49,11 +49,11 @@ func (h *Handler) waiting(r *http.Request, t *task.Head) *adminjson.Waiting {
 		return say(WaitsForStore, "", "the hub cannot write its store%s", reason)
 	}
 	if _, ok := h.Hub.Agent(name); !ok {
-		return say(WaitsForAgent, h.ifOperator(r, fmt.Sprintf("parley tasks reassign %s AGENT", t.ID)), "the hub has no agent %q any more", name)
+		return say(WaitsForAgent, h.ifOperator(r, "parley tasks reassign "+ShellWord(string(t.ID))+" --agent NAME"), "the hub has no agent %q any more", name)
 	}
 	switch b := h.Logs.Blockage(t.Key); b.By {
 	case engine.BlockedByPause:
-		return say(WaitsForResume, h.ifOperator(r, "parley agents resume "+string(name)), "agent %q is paused", name)
+		return say(WaitsForResume, h.ifOperator(r, "parley agents resume "+ShellWord(string(name))), "agent %q is paused", name)
 	case engine.BlockedByContext:
 		return say(WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
 	case engine.BlockedByLimit:
@@ -85,7 +85,7 @@ func (h *Handler) waitingElsewhere(r *http.Request, t *task.Head, name task.Agen
 		if e.Workers == 0 {
 			return &adminjson.Waiting{
 				Code: WaitsForWorker, Text: fmt.Sprintf("no worker is connected for agent %q", name),
-				Command: h.ifOperator(r, fmt.Sprintf("parley agent run --name %s --exec PROGRAM", name)),
+				Command: h.ifOperator(r, "parley agent run --name "+ShellWord(string(e.Spec.Queue))+" --exec PROGRAM"),
 			}
 		}
 		if t.State == task.Submitted {
@@ -95,7 +95,7 @@ func (h *Handler) waitingElsewhere(r *http.Request, t *task.Head, name task.Agen
 		if e.Health.State == directory.Down {
 			return &adminjson.Waiting{
 				Code: WaitsForRemote, Text: fmt.Sprintf("agent %q is unreachable", name) + h.detail(r, e.Health.Error),
-				Command: h.ifOperator(r, "parley agents probe "+string(name)),
+				Command: h.ifOperator(r, "parley agents probe "+ShellWord(string(name))),
 			}
 		}
 	}
@@ -134,4 +134,15 @@ func (h *Handler) detail(r *http.Request, reason string) string {
 		return ""
 	}
 	return ": " + reason
+}
+
+// ShellWord returns s as one word of a shell, for commands that people copy.
+func ShellWord(s string) string {
+	plain := strings.IndexFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("-_./:@%+=,", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) < 0
+	if plain && s != "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -40,12 +40,15 @@ func TestWaiting(t *testing.T) {
 		{task.Working, "gone", ok, WaitsForAgent, `the hub has no agent "gone" any more`},
 	} {
 		h := &Handler{Hub: &scriptedHub{"a", tt.store}, Logs: new(engine.Engine)}
-		w := h.waiting(httptest.NewRequest("GET", Root+"/tasks/t", nil), &task.Head{ID: "t", State: tt.state, Agent: tt.agent})
+		w := h.waiting(httptest.NewRequest("GET", Root+"/tasks/t", nil), &task.Head{ID: "t'; reboot", State: tt.state, Agent: tt.agent})
 		if tt.code == "" {
 			if w != nil {
 				t.Errorf("%v: %+v, want nothing for a task that has ended", tt.state, w)
 			}
 			continue
+		}
+		if tt.code == WaitsForAnswer && w != nil && w.Command != `parley send --agent a --task 't'\''; reboot' "your answer"` {
+			t.Errorf("the command is %s", w.Command)
 		}
 		if w == nil || w.Code != tt.code || w.Text != tt.text || w.Code != WaitsForAnswer && w.Command != "" {
 			t.Errorf("%v of %s: %+v, want %s: %s", tt.state, tt.agent, w, tt.code, tt.text)
