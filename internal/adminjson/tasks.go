@@ -28,7 +28,7 @@ type TaskInfo struct {
 // Waiting is why a task does not proceed.
 type Waiting struct {
 	// Code is a stable name: input-required, auth-required, store-failed, agent-missing, agent-paused,
-	// context-busy, run-limit, broker-down, no-worker, workers-busy, agent-down or running.
+	// context-busy, run-limit, recovering, broker-down, no-worker, in-queue, agent-down or running.
 	Code string `json:"code"`
 	// Text is a sentence for people, without a period.
 	Text string `json:"text"`

@@ -55,7 +55,7 @@ func (c *auditExportCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	if len(rep.Problems) > 0 {
-		fmt.Fprintf(o.Stderr, "the audit log was changed: %s; check it with: parley audit verify\n", printable(rep.Problems[0].String()))
+		fmt.Fprintf(o.Stderr, "the audit log is not as the hub wrote it: %s; check it with: parley audit verify\n", printable(rep.Problems[0].String()))
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
 		if c.Out == "" {

@@ -64,7 +64,7 @@ func (c *auditVerifyCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	if problems > 0 {
-		return fmt.Errorf("the audit log was changed: %s", counted(problems, "problem"))
+		return fmt.Errorf("the audit log is not as the hub wrote it: %s", counted(problems, "problem"))
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("the audit logs of these hubs of the database were not given: %s", strings.Join(missing, ", "))

@@ -300,7 +300,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), page(ts, args[0], args[2:]...), 0o644))
 }
 
-// shows waits until a path of the hub has a text that matches: shows PATH REGEXP [KEY]. It is for what the hub
+// shows waits until a path of the hub has a text that matches: shows PATH REGEXP [KEY]. It is for work that the hub
 // does after an answer.
 func shows(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -57,16 +55,11 @@ func readContexts(o *OS) (*contexts, error) {
 	}
 	c := &contexts{path: filepath.Join(dir, "parley", "contexts.json")}
 	text, err := os.ReadFile(c.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
-	}
 	if err != nil {
-		return nil, fmt.Errorf("read contexts: %w", err)
+		return c, nil // a user who cannot read it has none
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(c); err != nil {
-		return nil, fmt.Errorf("read contexts: %s: %w", c.path, err)
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, fmt.Errorf("read contexts: %s: %w; correct or remove it", c.path, err)
 	}
 	return c, nil
 }
@@ -113,11 +106,18 @@ func (c *contexts) selected(o *OS, address string) (*savedHub, error) {
 		return c.named(name)
 	}
 	for _, name := range append([]string{c.Current}, slices.Sorted(maps.Keys(c.Contexts))...) {
-		if h := c.Contexts[name]; h != nil && strings.TrimRight(h.URL, "/") == strings.TrimRight(address, "/") {
+		if h := c.Contexts[name]; h != nil && sameHub(h.URL, address) {
 			return h, nil
 		}
 	}
 	return nil, nil
+}
+
+// sameHub reports whether two addresses are the same, in any spelling of scheme and host.
+func sameHub(a, b string) bool {
+	x, err := url.Parse((&hubFlags{URL: a}).base())
+	y, other := url.Parse((&hubFlags{URL: b}).base())
+	return err == nil && other == nil && strings.EqualFold(x.Scheme, y.Scheme) && strings.EqualFold(x.Host, y.Host) && x.EscapedPath() == y.EscapedPath()
 }
 
 // fromContext gives the flags of a hub the values of the selected context, unless the command line or
@@ -133,6 +133,9 @@ func fromContext(o *OS) kong.Resolver {
 			return nil, nil
 		}
 		c, err := readContexts(o)
+		if err != nil && address != "" {
+			return nil, nil // the command does not depend on contexts
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -145,9 +148,11 @@ func fromContext(o *OS) kong.Resolver {
 }
 
 // hubOf returns the address of the hub that a command line or the environment names; "" if they name
-// none. It reports false for commands that call no hub, or one beside the data folder of another.
+// none. It reports false for commands that call no hub, or one beside a data folder, and if the environment has a
+// credential without an address: that belongs to no context.
 func hubOf(k *kong.Context, o *OS) (address string, ok bool) {
 	address, _ = o.LookupEnv("PARLEY_URL")
+	flag, positional := "", ""
 	for _, p := range k.Path {
 		for _, f := range p.Flags {
 			ok = ok || f.Tag.Get("from") == "PARLEY_URL"
@@ -155,8 +160,20 @@ func hubOf(k *kong.Context, o *OS) (address string, ok bool) {
 				return "", false
 			}
 		}
-		if p.Flag != nil && p.Flag.Name == "url" || p.Positional != nil && p.Positional.Tag.Get("as") == "url" {
-			address = k.Value(p).String()
+		switch {
+		case p.Flag != nil && p.Flag.Name == "data":
+			return "", false
+		case p.Flag != nil && p.Flag.Name == "url":
+			flag = k.Value(p).String()
+		case p.Positional != nil && p.Positional.Tag.Get("as") == "url":
+			positional = k.Value(p).String()
+		}
+	}
+	// The commands take the address in this order, too.
+	address = cmp.Or(positional, flag, address)
+	for _, name := range []string{"PARLEY_API_KEY", "PARLEY_CLIENT_CERT"} {
+		if v, there := o.LookupEnv(name); there && v != "" && address == "" {
+			return "", false
 		}
 	}
 	return address, ok
@@ -202,7 +219,11 @@ func (c *loginCmd) Run(in interrupts, o *OS) error {
 	if all.Contexts == nil {
 		all.Contexts = make(map[string]*savedHub)
 	}
-	all.Current = cmp.Or(c.Name, u.Host)
+	name := cmp.Or(c.Name, u.Host)
+	if h := all.Contexts[name]; h != nil && c.Name == "" && !sameHub(h.URL, hub.URL) {
+		return usagef("the context %q is for %s; choose another name with --name", name, h.URL)
+	}
+	all.Current = name
 	all.Contexts[all.Current] = saved
 	if err := all.write(); err != nil {
 		return err

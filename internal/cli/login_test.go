@@ -26,11 +26,20 @@ func TestKeyStaysWithItsHub(t *testing.T) {
 			t.Errorf("%q = %d, %s", args, code, errs)
 		}
 	}
-	for _, args := range [][]string{{"agents", "list", "--url", other}, {"send", "--url", other, "x"}, {"card", other}, {"check", other}} {
+	for _, args := range [][]string{
+		{"agents", "list", "--url", other},
+		{"send", "--url", other, "x"},
+		{"card", other},
+		{"check", other},
+		{"card", other, "--url", mine},
+		{"check", "--url", mine, other},
+		{"card", other, "--url", ""},
+	} {
 		invoke(t, o, args...)
 	}
 	env["PARLEY_URL"] = other
 	invoke(t, o, "agents", "list")
+	invoke(t, o, "card", "")
 	invoke(t, o, "complete", "--", "agents", "show", "a")
 	if len(*own) != 3 || len(*foreign) < 6 {
 		t.Errorf("%d and %d requests", len(*own), len(*foreign))

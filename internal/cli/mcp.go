@@ -43,18 +43,19 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--log-level: %w", err)
 	}
 	logger := slog.New(slog.NewTextHandler(o.Stderr, &slog.HandlerOptions{Level: level}))
-	var web *http.Client // nil is the default client
+	direct, err := c.direct()
+	if err != nil {
+		return err
+	}
+	var web *http.Client // nil is the client of hubclient, which follows no redirects either
 	if c.files() != nil {
-		var err error
-		if web, err = c.direct(); err != nil {
-			return err
-		}
+		web = direct
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
 	s := endpoint.NewServer(version.Version)
 	s.Tools = endpoint.Offered(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
 	s.Choice, s.Logger = choice, logger
-	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: web}
+	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: direct}
 	in, ok := o.Stdin.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(o.Stdin)

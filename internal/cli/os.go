@@ -30,7 +30,7 @@ type OS struct {
 	Lines func() int
 	// Typed is true if Stdin is a terminal.
 	Typed bool
-	// Secret reads a line from the terminal without showing it. If nil, nobody is asked for secrets.
+	// Secret reads a line from the terminal without showing it. If nil, commands ask for no secrets.
 	Secret func() (string, error)
 	// ConfigDir returns the folder for the configuration of the user. If nil, there is none.
 	ConfigDir func() (string, error)

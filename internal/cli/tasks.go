@@ -135,7 +135,7 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 			return err
 		}
 		if w := c.waiting(in.soft, task.ID); w != nil {
-			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", reason(w))
+			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", c.reason(w))
 		}
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,8 +32,9 @@ func (c *whyCmd) Run(ctx context.Context, o *OS) error {
 	if err != nil {
 		return err
 	}
+	at := target{URL: c.URL, certFlags: c.certFlags}
 	return (&asking[adminjson.TaskInfo]{
-		hubFlags: &c.hubFlags, request: "GET " + taskPath(id, scope), json: c.JSON, text: whyText,
+		hubFlags: &c.hubFlags, request: "GET " + taskPath(id, scope), json: c.JSON, text: at.why,
 	}).print(ctx, o)
 }
 
@@ -44,21 +46,29 @@ func taskPath(id, scope string) string {
 	return path
 }
 
-func whyText(t *adminjson.TaskInfo) string {
+// why describes a task and why it does not proceed.
+func (at *target) why(t *adminjson.TaskInfo) string {
 	since := max(0, time.Since(t.ChangedAt)).Round(time.Second)
 	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(t.TaskID)), plain(t.Agent), stateName(a2a.TaskState(t.State)))
-	if t.Waiting == nil {
+	switch {
+	case a2a.TaskState(t.State).Terminal():
 		return fmt.Sprintf("%s, ended %v ago\n", head, since)
+	case t.Waiting == nil:
+		return fmt.Sprintf("%s for %v; this hub does not say why\n", head, since)
 	}
-	return fmt.Sprintf("%s for %v\n%s\n", head, since, reason(t.Waiting))
+	return fmt.Sprintf("%s for %v\n%s\n", head, since, at.reason(t.Waiting))
 }
 
 // reason says why a task does not proceed, and what helps.
-func reason(w *adminjson.Waiting) string {
+func (at *target) reason(w *adminjson.Waiting) string {
 	if w.Command == "" {
 		return plain(w.Text)
 	}
-	return plain(w.Text) + "\n→ " + plain(w.Command)
+	command := plain(w.Command)
+	if !strings.HasPrefix(command, "parley agent run ") { // it has other flags
+		command += (&target{URL: at.URL, certFlags: at.certFlags}).flags()
+	}
+	return plain(w.Text) + "\n→ " + command
 }
 
 // waitsAfter is how long "parley send" waits for an event before it says on a terminal why there is none.
@@ -116,7 +126,7 @@ func (e *explainer) happened(id a2a.TaskID) {
 
 func (e *explainer) say(ctx context.Context, id a2a.TaskID) {
 	if w := e.target.waiting(ctx, id); w != nil {
-		fmt.Fprintln(e.stderr, "waiting: "+reason(w))
+		fmt.Fprintln(e.stderr, "waiting: "+e.target.reason(w))
 	}
 }
 

@@ -25,7 +25,12 @@ const (
 	BlockedByContext
 	// BlockedByLimit: as many runs as the hub allows are in progress.
 	BlockedByLimit
+	// BlockedByRecovery: the hub still reads the tasks of an earlier process.
+	BlockedByRecovery
 )
+
+// AtOtherHub reports whether another hub on the same database has the task.
+func (e *Engine) AtOtherHub(h *task.Head) bool { return e.elsewhere(h) }
 
 // Blockage returns what holds up the next run of a task. It looks through all waiting tasks, so it is for
 // people who ask about one task. It is safe for concurrent use.
@@ -53,12 +58,19 @@ func (q *scheduler) blockage(k task.Key) Blockage {
 	defer q.mu.Unlock()
 	for _, n := range q.lines {
 		i := slices.IndexFunc(n.waiting, func(s ticket) bool { return s.at.task == k })
-		if ahead := i + n.running; i >= 0 && ahead > 0 {
+		if i < 0 {
+			continue
+		}
+		class := n.waiting[i].key.class()
+		switch ahead := i + n.running; {
+		case ahead > 0:
 			return Blockage{BlockedByContext, ahead}
-		}
-		if i >= 0 {
+		case q.running[class] >= q.max[class]:
 			return Blockage{By: BlockedByLimit}
+		case q.holds > 0:
+			return Blockage{By: BlockedByRecovery}
 		}
+		return Blockage{}
 	}
 	for class := range q.queue {
 		if slices.ContainsFunc(q.queue[class], func(t turn) bool { return t.line == nil && t.ticket.at.task == k }) {

@@ -94,7 +94,7 @@ func (w *watch) end(r *run) {
 // silent fails a task whose agent has yielded no event for d.
 func (r *run) silent(d time.Duration) {
 	cause := fmt.Errorf("agent %q silent for %v", r.agent.Name, d)
-	r.engine.cfg.Logger.Warn("agent stopped announcing itself", "agent", r.agent.Name, "task", r.live.ref.id, "for", d)
+	r.engine.cfg.Logger.Warn("agent sent no event in time; its task fails", "agent", r.agent.Name, "task", r.live.ref.id, "for", d)
 	r.status(task.Failed, cause.Error())
 	r.stop(cause)
 	r.settle()

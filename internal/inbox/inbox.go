@@ -391,7 +391,9 @@ func (b *Inbox) expire(ctx context.Context) time.Duration {
 	}
 	next, e := b.store().Items(ctx, &Query{Soonest: true, Limit: 1})
 	if err = errors.Join(err, e); err != nil {
-		b.log(ctx, "items of the inbox do not expire", err)
+		if b.Logger != nil && ctx.Err() == nil {
+			b.Logger.Warn("items of the inbox cannot expire; retrying", "error", err)
+		}
 		return retryDelay
 	}
 	if len(next) == 0 {

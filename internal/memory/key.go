@@ -59,7 +59,7 @@ func checkPath(text, whole string) error {
 		return fmt.Errorf("%w: it has %d bytes; the maximum is %d", ErrKey, len(text), MaxKey)
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, hidden) {
-		return fmt.Errorf("%w: it has a control character", ErrKey)
+		return fmt.Errorf("%w: it has a character that cannot be printed", ErrKey)
 	}
 	segments := strings.Split(whole, "/")
 	if len(segments) > maxSegments {

@@ -36,7 +36,7 @@ func TestKeyErrorsNameTheRemedy(t *testing.T) {
 		strings.Repeat("k", 1<<20): "it has 1048576 bytes; the maximum is 512",
 		strings.Repeat("k", 200):   "a segment has 200 bytes; the maximum is 160",
 		strings.Repeat("k/", 20):   "it has 21 segments; the maximum is 16",
-		"a\x00b":                   "it has a control character",
+		"a\x00b":                   "it has a character that cannot be printed",
 	} {
 		if err := CheckKey(key); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("CheckKey(%.40q) = %v, want %q", key, err, want)

@@ -48,7 +48,7 @@ func pinned(fingerprint string) *tls.Config {
 		InsecureSkipVerify: true, // VerifyConnection checks the certificate at each handshake
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 || Fingerprint(s.PeerCertificates[0].Raw) != fingerprint {
-				return errors.New("the certificate is not valid for " + ContactFile)
+				return errors.New("the certificate is not the one in " + ContactFile)
 			}
 			return nil
 		},

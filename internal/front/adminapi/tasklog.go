@@ -60,7 +60,9 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	}
 	defer s.Close()
 	page := logOf(&s.Task, everyOwner(r))
-	page.Task.Waiting = h.waiting(r, &s.Task)
+	if after == 0 { // further pages are of one reading
+		page.Task.Waiting = h.waiting(r, &s.Task)
+	}
 	for size := 0; ; {
 		events, err := s.Available(r.Context())
 		if err != nil {

@@ -22,47 +22,65 @@ const (
 	WaitsForResume     = "agent-paused"
 	WaitsForContext    = "context-busy"
 	WaitsForRun        = "run-limit"
+	WaitsForRecovery   = "recovering"
 	WaitsForBroker     = "broker-down"
 	WaitsForWorker     = "no-worker"
-	WaitsForFreeWorker = "workers-busy"
+	WaitsInQueue       = "in-queue"
 	WaitsForRemote     = "agent-down"
 	Runs               = "running"
 )
 
 // waiting returns why a task does not proceed, and nil if it has ended. The caller may read the task; only
-// administrators learn what concerns the hub and others.
+// administrators learn what concerns the hub and others, and get commands that they may use.
 func (h *Handler) waiting(r *http.Request, t *task.Head) *adminjson.Waiting {
 	if t.State.Terminal() || h.Logs == nil {
 		return nil
 	}
 	name := t.Performer()
-	say := func(code, command, text string, args ...any) *adminjson.Waiting {
-		return &adminjson.Waiting{Code: code, Text: fmt.Sprintf(text, args...), Command: command}
+	agents := policy.Request{Op: policy.AdminAgents, Agent: name}
+	switch {
+	case t.Resumed(): // the state is that of a question which was answered
+	case t.State == task.InputRequired:
+		command := ""
+		if !everyOwner(r) { // the question is for the owner
+			command = fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", ShellWord(string(t.Agent)), ShellWord(string(t.ID)))
+		}
+		return reason(WaitsForAnswer, command, "agent %q waits for an answer", name)
+	case t.State == task.AuthRequired:
+		return reason(WaitsForPermission, h.ifAllowed(r, policy.Request{Op: policy.AdminInbox}, "parley inbox list"),
+			"agent %q waits for a permission or a sign-in by a person", name)
 	}
-	switch t.State {
-	case task.InputRequired:
-		return say(WaitsForAnswer, fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", ShellWord(string(t.Agent)), ShellWord(string(t.ID))), "agent %q waits for an answer", name)
-	case task.AuthRequired:
-		return say(WaitsForPermission, h.ifOperator(r, "parley inbox list"), "agent %q waits for a permission or a sign-in by a person", name)
+	if detail, failed := h.storeFailed(r); failed {
+		return reason(WaitsForStore, "", "the hub cannot write its store%s", detail)
 	}
-	if reason, failed := h.storeFailed(r); failed {
-		return say(WaitsForStore, "", "the hub cannot write its store%s", reason)
+	if h.Logs.AtOtherHub(t) {
+		return reason(Runs, "", "another hub on the same database has the task")
 	}
 	if _, ok := h.Hub.Agent(name); !ok {
-		return say(WaitsForAgent, h.ifOperator(r, "parley tasks reassign "+ShellWord(string(t.ID))+" --agent NAME"), "the hub has no agent %q any more", name)
+		command := h.ifAllowed(r, policy.Request{Op: policy.AdminTasks}, "parley tasks reassign "+ShellWord(string(t.ID))+" --agent NAME")
+		return reason(WaitsForAgent, command, "the hub has no agent %q any more", name)
 	}
 	switch b := h.Logs.Blockage(t.Key); b.By {
 	case engine.BlockedByPause:
-		return say(WaitsForResume, h.ifOperator(r, "parley agents resume "+ShellWord(string(name))), "agent %q is paused", name)
+		return reason(WaitsForResume, h.ifAllowed(r, agents, "parley agents resume "+ShellWord(string(name))), "agent %q is paused", name)
 	case engine.BlockedByContext:
-		return say(WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
+		return reason(WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
 	case engine.BlockedByLimit:
-		return say(WaitsForRun, "", "the hub runs as many tasks as it may at a time")
+		return reason(WaitsForRun, "", "the hub runs as many tasks as it may at a time")
+	case engine.BlockedByRecovery:
+		return reason(WaitsForRecovery, "", "the hub is recovering the tasks of an earlier process")
 	}
 	if w := h.waitingElsewhere(r, t, name); w != nil {
 		return w
 	}
-	return say(Runs, "", "agent %q is working on it", name)
+	if t.State == task.Submitted {
+		return reason(Runs, "", "agent %q has the message and has not reported yet", name)
+	}
+	return reason(Runs, "", "agent %q is working on it", name)
+}
+
+func reason(code, command, text string, args ...any) *adminjson.Waiting {
+	return &adminjson.Waiting{Code: code, Text: fmt.Sprintf(text, args...), Command: command}
 }
 
 // waitingElsewhere returns why an agent at a queue or at another server does not proceed; nil if nothing
@@ -72,31 +90,28 @@ func (h *Handler) waitingElsewhere(r *http.Request, t *task.Head, name task.Agen
 		return nil
 	}
 	e, err := h.Directory.Get(string(name))
-	if err != nil {
+	if err != nil || e.Name() != name {
 		return nil
 	}
+	agents := policy.Request{Op: policy.AdminAgents, Agent: name}
 	switch e.Transport() {
 	case directory.Queue:
 		if m, ok := h.monitor(); ok {
 			if c := m.Connection(); !c.Up {
-				return &adminjson.Waiting{Code: WaitsForBroker, Text: "the hub is not connected to its broker" + h.detail(r, c.Reason)}
+				return reason(WaitsForBroker, "", "the hub is not connected to its broker%s", h.detail(r, c.Reason))
 			}
 		}
 		if e.Workers == 0 {
-			return &adminjson.Waiting{
-				Code: WaitsForWorker, Text: fmt.Sprintf("no worker is connected for agent %q", name),
-				Command: h.ifOperator(r, "parley agent run --name "+ShellWord(string(e.Spec.Queue))+" --exec PROGRAM"),
-			}
+			return reason(WaitsForWorker, h.ifAllowed(r, agents, "parley agent run --name "+ShellWord(string(e.Spec.Queue))+" --exec PROGRAM"),
+				"no worker is connected for agent %q", name)
 		}
 		if t.State == task.Submitted {
-			return &adminjson.Waiting{Code: WaitsForFreeWorker, Text: fmt.Sprintf("all workers of agent %q are busy", name)}
+			return reason(WaitsInQueue, "", "the message is in the queue of agent %q, which has workers: %d", name, e.Workers)
 		}
-	case directory.HTTP:
+	case directory.HTTP, directory.Exchange:
 		if e.Health.State == directory.Down {
-			return &adminjson.Waiting{
-				Code: WaitsForRemote, Text: fmt.Sprintf("agent %q is unreachable", name) + h.detail(r, e.Health.Error),
-				Command: h.ifOperator(r, "parley agents probe "+ShellWord(string(name))),
-			}
+			return reason(WaitsForRemote, h.ifAllowed(r, agents, "parley agents probe "+ShellWord(string(name))),
+				"agent %q is unreachable%s", name, h.detail(r, e.Health.Error))
 		}
 	}
 	return nil
@@ -120,9 +135,9 @@ func (h *Handler) storeFailed(r *http.Request) (reason string, failed bool) {
 	return "", false
 }
 
-// ifOperator returns a command for callers who may use it, and "" for others.
-func (h *Handler) ifOperator(r *http.Request, command string) string {
-	if h.mayRead(r, policy.AdminAgents) {
+// ifAllowed returns a command for callers who may perform its operation, and "" for others.
+func (h *Handler) ifAllowed(r *http.Request, q policy.Request, command string) string {
+	if h.may(r, q) {
 		return command
 	}
 	return ""

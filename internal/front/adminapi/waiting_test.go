@@ -22,7 +22,7 @@ func (h *scriptedHub) Agent(name task.Agent) (engine.Agent, bool) {
 func (h *scriptedHub) Ready(context.Context) []engine.Check { return []engine.Check{h.check} }
 
 // TestWaiting checks the reasons that do not depend on the queues of a hub; the script why.txtar of the
-// commands has the others. What concerns the hub is told to administrators only.
+// commands has the others. Only administrators learn what concerns the hub.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	ok, full := engine.Check{Name: "store", OK: true}, engine.Check{Name: "store", Detail: "the disk is full"}

@@ -199,7 +199,7 @@ func TestCompressedBodies(t *testing.T) {
 	}
 }
 
-// TestEntrance checks that a browser at the address of a hub gets the console, and nobody else does.
+// TestEntrance checks that a browser at the address of a hub gets the console, and no other client.
 func TestEntrance(t *testing.T) {
 	t.Parallel()
 	console := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "console at "+r.URL.Path) })

@@ -20,7 +20,7 @@ var updateTexts = flag.Bool("update-texts", false, "record the texts of the prog
 const textsFile = "internal/testing/treetest/testdata/texts.txt"
 
 // TestTexts compares the texts that people read with the recorded ones: errors, log messages, what
-// commands print, and their help. Whoever changes a text sees it among all others of the package.
+// commands print, and their help. The author of a change sees the text among all others of the package.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
