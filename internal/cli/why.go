@@ -47,26 +47,26 @@ func taskPath(id, scope string) string {
 }
 
 // why describes a task and why it does not proceed.
-func (at *target) why(t *adminjson.TaskInfo) string {
-	since := max(0, time.Since(t.ChangedAt)).Round(time.Second)
-	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(t.TaskID)), plain(t.Agent), stateName(a2a.TaskState(t.State)))
+func (t *target) why(info *adminjson.TaskInfo) string {
+	since := max(0, time.Since(info.ChangedAt)).Round(time.Second)
+	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(info.TaskID)), plain(info.Agent), stateName(a2a.TaskState(info.State)))
 	switch {
-	case a2a.TaskState(t.State).Terminal():
+	case a2a.TaskState(info.State).Terminal():
 		return fmt.Sprintf("%s, ended %v ago\n", head, since)
-	case t.Waiting == nil:
+	case info.Waiting == nil:
 		return fmt.Sprintf("%s for %v; this hub does not say why\n", head, since)
 	}
-	return fmt.Sprintf("%s for %v\n%s\n", head, since, at.reason(t.Waiting))
+	return fmt.Sprintf("%s for %v\n%s\n", head, since, t.reason(info.Waiting))
 }
 
 // reason says why a task does not proceed, and what helps.
-func (at *target) reason(w *adminjson.Waiting) string {
+func (t *target) reason(w *adminjson.Waiting) string {
 	if w.Command == "" {
 		return plain(w.Text)
 	}
 	command := plain(w.Command)
 	if !strings.HasPrefix(command, "parley agent run ") { // it has other flags
-		command += (&target{URL: at.URL, certFlags: at.certFlags}).flags()
+		command += (&target{URL: t.URL, certFlags: t.certFlags}).flags()
 	}
 	return plain(w.Text) + "\n→ " + command
 }
