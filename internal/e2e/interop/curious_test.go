@@ -55,7 +55,7 @@ func TestAsksBack(t *testing.T) {
 		cancel()
 		h.run(0, want, "tasks", "watch", task)
 	}
-	h.run(0, "trusted to act", "trust", "set", "trusted", "--level", "act", "--approve", "ask")
+	h.run(0, "trust level act", "trust", "set", "trusted", "--level", "act", "--approve", "ask")
 	h.run(0, all, "send", "--agent", "trusted", "ask 3")
 	if out := h.run(0, "", "inbox", "list", "--kind", "question"); out != "" {
 		t.Errorf("the inbox has %q", out)
