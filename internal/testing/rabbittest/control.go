@@ -124,6 +124,9 @@ func (s *Server) Freeze(tb testing.TB) (thaw func()) {
 		}
 	}
 	send(stop)
+	if err := awaitStop(s.broker.Process.Pid); err != nil {
+		tb.Fatalf("stop the broker: %v", err)
+	}
 	return func() { send(proceed) }
 }
 
