@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"bytes"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -86,7 +85,7 @@ func (d *Decoder) check(b []byte) error {
 // optionalBody is Body for operations that need no body. White space and null count as no body:
 // the official Go SDK sends null for operations without parameters.
 func (d *Decoder) optionalBody(b []byte) ([]byte, error) {
-	if b = bytes.TrimSpace(b); len(b) == 0 || string(b) == "null" {
+	if b = rawjson.Trim(b); len(b) == 0 || string(b) == "null" {
 		return nil, nil
 	}
 	return b, d.Body(b)

@@ -84,8 +84,10 @@ func TestCancel(t *testing.T) {
 	wantField(t, err, "metadata", "object")
 	_, err = dec.Cancel(nil)
 	wantField(t, err, "id", "required")
-	if _, err := dec.CancelAt("t", []byte(`{`)); !errors.Is(err, a2a.ErrParseError) {
-		t.Errorf("CancelAt of broken JSON = %v", err)
+	for _, broken := range []string{"{", "\v", "\f{}", "\u00a0null"} {
+		if _, err := dec.CancelAt("t", []byte(broken)); !errors.Is(err, a2a.ErrParseError) {
+			t.Errorf("CancelAt of %q = %v", broken, err)
+		}
 	}
 	if _, err := dec.CancelAt("t", []byte(`[]`)); !errors.Is(err, a2a.ErrInvalidRequest) {
 		t.Errorf("CancelAt of a list = %v", err)

@@ -9,7 +9,7 @@ import (
 
 // String returns the value of a valid JSON string, and whether b is a string.
 func String(b []byte) (string, bool) {
-	b = trim(b)
+	b = Trim(b)
 	if len(b) < 2 || b[0] != '"' || b[len(b)-1] != '"' {
 		return "", false
 	}
@@ -20,7 +20,9 @@ func String(b []byte) (string, bool) {
 	return string(text), true
 }
 
-func trim(b []byte) []byte {
+// Trim returns b without the white space of JSON around it, which is less than that of
+// [bytes.TrimSpace]: a form feed or a no-break space before a value makes it invalid.
+func Trim(b []byte) []byte {
 	b = b[skipSpace(b, 0):]
 	for len(b) > 0 && isSpace(b[len(b)-1]) {
 		b = b[:len(b)-1]

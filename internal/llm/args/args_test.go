@@ -48,6 +48,8 @@ func TestRead(t *testing.T) {
 var wrongs = []struct{ raw, want string }{
 	{``, `"agent_name" is missing`},
 	{`null`, `"agent_name" is missing`},
+	{"\v{\"agent_name\":\"x\"}", "they are not JSON, because of character 1"},
+	{"\u00a0{\"agent_name\":\"x\"}", "they are not JSON, because of character 1"},
 	{`{"agent_name":null}`, `"agent_name" must be a string, not null`},
 	{`{"agent_name":""}`, `"agent_name" must not be empty`},
 	{`{"agent_name":"\u00a0\n"}`, `"agent_name" must not be empty`},

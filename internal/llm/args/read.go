@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/suggest"
 )
 
@@ -153,7 +154,7 @@ func (f Fields) read(raw json.RawMessage) (Values, []member, error) {
 
 // membersOf returns the members of an object, or a description of the problem.
 func membersOf(raw json.RawMessage) ([]member, string) {
-	raw = bytes.TrimSpace(raw)
+	raw = rawjson.Trim(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, ""
 	}

@@ -156,7 +156,7 @@ func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
 	if author != "" && l.Guard.Policy != guard.Off {
 		return []*a2a.Part{textPart(l.Guard.Quote(author, text).Text, media)}, nil
 	}
-	if t := strings.TrimSpace(text); t != "" && strings.ContainsRune("{[", rune(t[0])) && json.Valid([]byte(t)) {
+	if t := strings.TrimSpace(text); t != "" && strings.ContainsRune("{[", rune(t[0])) && json.Valid([]byte(text)) {
 		media = mediaJSON
 	}
 	return []*a2a.Part{textPart(text, media)}, nil

@@ -2,7 +2,6 @@ package stdio
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/membudget"
 )
 
@@ -219,7 +219,7 @@ func (p *Pipe) settle() {
 
 // decode decodes a message. An empty line returns nil without an error.
 func (p *Pipe) decode(l line) (m jsonrpc.Message, id json.RawMessage, wrong *jsonrpc.Error) {
-	text := bytes.TrimSpace(l.text)
+	text := rawjson.Trim(l.text)
 	switch {
 	case l.long:
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("a message has more than %d bytes", p.limit)}
