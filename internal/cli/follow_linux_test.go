@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/file/atomicfile"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
@@ -70,7 +71,7 @@ func TestNoInotify(t *testing.T) {
 	}
 	says("msg=ready")
 	says("max_user_instances")
-	if err := os.WriteFile(rules, []byte("rules: [{deny: send, who: anybody}]\n"), 0o600); err != nil {
+	if err := atomicfile.Replace(rules, []byte("rules: [{deny: send, who: anybody}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	says("policy changed and applied")

@@ -65,6 +65,20 @@ func sameEntry(a, b entry) bool {
 	return a.path == b.path && os.SameFile(x, y) && x.ModTime().Equal(y.ModTime()) && x.Size() == y.Size() && x.Mode() == y.Mode()
 }
 
+// settling returns the time after which the files will have been unchanged for settle; zero if they have
+// been. Their writer may not have finished before.
+func (s *stamp) settling() (wait time.Duration) {
+	for _, e := range s.files {
+		if e.info == nil || e.info.IsDir() {
+			continue
+		}
+		if age := s.at.Sub(e.info.ModTime()); age >= 0 {
+			wait = max(wait, settle-age)
+		}
+	}
+	return wait
+}
+
 // young reports whether a file may have been changed after s without a difference.
 func (s *stamp) young() bool {
 	return slices.ContainsFunc(s.files, func(e entry) bool {

@@ -4,7 +4,8 @@
 //
 // A [Watcher] compares the identity, time and size of all followed files every two seconds. The
 // notifications of the system only make it faster: they cause a comparison once the folder has
-// been quiet for a moment, or after one second of changes. One instance of inotify serves all
+// been quiet for a moment, or after one second of changes. A file that changes is read once it has been
+// left alone for a moment, too: its writer may not have finished. One instance of inotify serves all
 // files.
 //
 // # Guarantees
@@ -156,11 +157,8 @@ func (w *Watcher) Follow(ctx context.Context, file File) {
 		w.followers = slices.DeleteFunc(w.followers, func(one *follower) bool { return one == f })
 	}()
 	w.watch(f)
-	f.seen = stampOf(f.Paths)
-	w.read(f, false) // covers changes before following began
-	quiet := time.NewTimer(settle)
-	quiet.Stop()
-	var since time.Time // time of the first notification without a comparison; zero if there is none
+	quiet := time.NewTimer(0) // covers changes before following began
+	var since time.Time       // time of the first change that was not read; zero if there is none
 	for {
 		asked := false
 		select {
@@ -173,7 +171,6 @@ func (w *Watcher) Follow(ctx context.Context, file File) {
 			quiet.Reset(min(settle, max(0, most-time.Since(since))))
 			continue
 		case <-quiet.C:
-			since = time.Time{}
 		case <-f.look:
 			if !since.IsZero() {
 				continue // until the folder is quiet
@@ -182,7 +179,16 @@ func (w *Watcher) Follow(ctx context.Context, file File) {
 			asked = true
 		}
 		w.watch(f) // folders may be others than before
-		if now := stampOf(f.Paths); asked || !now.same(&f.seen) || f.seen.young() {
+		now := stampOf(f.Paths)
+		if wait := now.settling(); wait > 0 && !asked && (since.IsZero() || time.Since(since) < most) {
+			if since.IsZero() {
+				since = time.Now()
+			}
+			quiet.Reset(min(wait, max(0, most-time.Since(since))))
+			continue
+		}
+		since = time.Time{}
+		if asked || !now.same(&f.seen) || f.seen.young() {
 			f.seen = now
 			w.read(f, asked)
 		}

@@ -155,6 +155,40 @@ func TestNoInstances(t *testing.T) {
 	})
 }
 
+// A file is not read while somebody writes it, but after a second at the latest.
+func TestHalfWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		change := func(text string) {
+			write(t, path, text)
+			if err := os.Chtimes(path, time.Time{}, time.Now()); err != nil { // the clock of the test
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		change("half")
+		read := run(t, &watch.Watcher{Logger: slog.New(slog.DiscardHandler), Open: none}, path)
+		time.Sleep(50 * time.Millisecond)
+		change("whole")
+		if got := <-read; got != "whole" || time.Since(began) != 150*time.Millisecond {
+			t.Errorf("%q is read after %v", got, time.Since(began))
+		}
+		time.Sleep(time.Minute)
+		began = time.Now()
+		for len(read) > 0 {
+			<-read
+		}
+		for len(read) == 0 {
+			change("busy")
+			time.Sleep(60 * time.Millisecond)
+		}
+		if took := time.Since(began); took < time.Second || took > 3100*time.Millisecond {
+			t.Errorf("a file that is never left alone is read after %v", took)
+		}
+	})
+}
+
 // An error is logged once, and the problem lasts until the content is in force. Reload reads files
 // without a change.
 func TestProblems(t *testing.T) {
