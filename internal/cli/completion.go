@@ -91,16 +91,13 @@ func (l *line) env(o *OS) {
 
 // context completes what neither the environment nor the line has from the saved contexts.
 func (l *line) context(o *OS) {
-	all, err := readContexts(o)
+	h, err := contextFor(o, l.hub.URL)
 	if err != nil {
 		return
 	}
-	h, err := all.selected(o, l.hub.URL)
-	if err != nil || h == nil {
-		return
-	}
+	saved := h.values()
 	for name, to := range l.variables() {
-		*to = cmp.Or(*to, h.values()[name])
+		*to = cmp.Or(*to, saved[name])
 	}
 }
 

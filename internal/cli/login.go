@@ -37,8 +37,11 @@ type savedHub struct {
 	ClientKey  string `json:"client_key,omitempty"`
 }
 
-// values returns the values of flags by their variables.
+// values returns the values of flags by their variables. Without a hub they are empty.
 func (h *savedHub) values() map[string]string {
+	if h == nil {
+		h = new(savedHub)
+	}
 	return map[string]string{
 		"PARLEY_URL": h.URL, "PARLEY_API_KEY": h.APIKey, "PARLEY_CA": h.CA, "PARLEY_CLIENT_CERT": h.ClientCert, "PARLEY_CLIENT_KEY": h.ClientKey,
 	}
@@ -91,11 +94,23 @@ func (c *contexts) named(name string) (*savedHub, error) {
 	return nil, usagef("there is no context %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(c.Contexts)), ", "))
 }
 
-// selected returns the context for a command: with an address, the one with that address, so that
-// credentials are only sent where they belong; else the one that $PARLEY_CONTEXT names, or the
-// current one. It is nil if there is none.
-func (c *contexts) selected(o *OS, address string) (*savedHub, error) {
-	if address == "" {
+// contextFor returns the context for a command, so that credentials are only sent where they belong.
+// With an address from the command line or the environment it is the one with that address. Otherwise
+// it is the one that $PARLEY_CONTEXT names, or the current one, unless the environment has a credential:
+// that belongs to no context. It is nil if there is none.
+func contextFor(o *OS, address string) (*savedHub, error) {
+	for _, name := range []string{"PARLEY_API_KEY", "PARLEY_CLIENT_CERT"} {
+		if v, ok := o.LookupEnv(name); ok && v != "" && address == "" {
+			return nil, nil
+		}
+	}
+	c, err := readContexts(o)
+	switch {
+	case err != nil && address != "":
+		return nil, nil // the command does not depend on contexts
+	case err != nil:
+		return nil, err
+	case address == "":
 		name := c.Current
 		if v, ok := o.LookupEnv("PARLEY_CONTEXT"); ok && v != "" {
 			name = v
@@ -124,32 +139,23 @@ func sameHub(a, b string) bool {
 // the environment has them.
 func fromContext(o *OS) kong.Resolver {
 	return kong.ResolverFunc(func(k *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-		variable := flag.Tag.Get("from")
-		if _, ok := (&savedHub{}).values()[variable]; !ok || o.LookupEnv == nil {
+		if o.LookupEnv == nil {
 			return nil, nil
 		}
 		address, ok := hubOf(k, o)
 		if !ok {
 			return nil, nil
 		}
-		c, err := readContexts(o)
-		if err != nil && address != "" {
-			return nil, nil // the command does not depend on contexts
+		h, err := contextFor(o, address)
+		if v := h.values()[flag.Tag.Get("from")]; v != "" {
+			return v, nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		h, err := c.selected(o, address)
-		if err != nil || h == nil || h.values()[variable] == "" {
-			return nil, err
-		}
-		return h.values()[variable], nil
+		return nil, err
 	})
 }
 
 // hubOf returns the address of the hub that a command line or the environment names; "" if they name
-// none. It reports false for commands that call no hub, or one beside a data folder, and if the environment has a
-// credential without an address: that belongs to no context.
+// none. It reports false for commands that call no hub, or one beside a data folder.
 func hubOf(k *kong.Context, o *OS) (address string, ok bool) {
 	address, _ = o.LookupEnv("PARLEY_URL")
 	flag, positional := "", ""
@@ -169,14 +175,7 @@ func hubOf(k *kong.Context, o *OS) (address string, ok bool) {
 			positional = k.Value(p).String()
 		}
 	}
-	// The commands take the address in this order, too.
-	address = cmp.Or(positional, flag, address)
-	for _, name := range []string{"PARLEY_API_KEY", "PARLEY_CLIENT_CERT"} {
-		if v, there := o.LookupEnv(name); there && v != "" && address == "" {
-			return "", false
-		}
-	}
-	return address, ok
+	return cmp.Or(positional, flag, address), ok // as the commands do
 }
 
 type loginCmd struct {

@@ -41,6 +41,9 @@ func TestKeyStaysWithItsHub(t *testing.T) {
 	invoke(t, o, "agents", "list")
 	invoke(t, o, "card", "")
 	invoke(t, o, "complete", "--", "agents", "show", "a")
+	env["PARLEY_URL"], env["PARLEY_API_KEY"] = "", "foreign"
+	invoke(t, o, "agents", "list")
+	invoke(t, o, "complete", "--", "agents", "show", "a")
 	if len(*own) != 3 || len(*foreign) < 6 {
 		t.Errorf("%d and %d requests", len(*own), len(*foreign))
 	}
