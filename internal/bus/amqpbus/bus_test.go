@@ -168,31 +168,17 @@ func TestReturned(t *testing.T) {
 	url := rabbittest.Shared(t).VHost(t)
 	b, q := newBus(t, url), bus.Queue("q")
 	mustPublish(t, b, q, "1")
-	if _, err := channel(t, url).QueueDelete("q", false, false, false); err != nil {
+	if _, err := rabbittest.Channel(t, url).QueueDelete("q", false, false, false); err != nil {
 		t.Fatal(err)
 	}
 	mustPublish(t, b, q, "2")
 	wantIDs(t, receive(t, b, q, 1, ack), "2#1")
 }
 
-func channel(t *testing.T, url string) *amqp.Channel {
-	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ch
-}
-
 // putAt publishes bytes and waits until the broker has them.
 func putAt(t *testing.T, url, exchange, key string, body []byte) {
 	t.Helper()
-	ch := channel(t, url)
+	ch := rabbittest.Channel(t, url)
 	if err := ch.Confirm(false); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +192,7 @@ func putAt(t *testing.T, url, exchange, key string, body []byte) {
 func TestForeignQueue(t *testing.T) {
 	t.Parallel()
 	url := rabbittest.Shared(t).VHost(t)
-	if _, err := channel(t, url).QueueDeclare("q", true, false, false, false, nil); err != nil {
+	if _, err := rabbittest.Channel(t, url).QueueDeclare("q", true, false, false, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	b, q := newBus(t, url), bus.Queue("q")
@@ -259,7 +245,7 @@ func TestForeignReceiversThatDie(t *testing.T) {
 	url := rabbittest.Shared(t).VHost(t)
 	b, q := newBus(t, url), bus.Queue("q")
 	mustPublish(t, b, q, "1")
-	deliveries, err := channel(t, url).Consume("q", "", false, false, false, false, nil)
+	deliveries, err := rabbittest.Channel(t, url).Consume("q", "", false, false, false, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func onBroker(s *rabbittest.Server, address string) *bustest.Broker {
 // declare declares a missing queue as the bus does.
 func declare(t *testing.T, address string, at bus.Address) {
 	t.Helper()
-	if _, err := channel(t, address).QueueDeclarePassive(at.Name, true, false, false, false, nil); err == nil {
+	if _, err := rabbittest.Channel(t, address).QueueDeclarePassive(at.Name, true, false, false, false, nil); err == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(t.Context())

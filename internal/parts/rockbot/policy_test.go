@@ -35,14 +35,8 @@ type exchange struct {
 // newExchange declares the queues of the hub's agents, and one for all answers.
 func newExchange(t *testing.T, url string, agents ...string) *exchange {
 	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	x := &exchange{t: t}
-	x.ch, err = conn.Channel()
-	x.must(err)
+	x := &exchange{t: t, ch: rabbittest.Channel(t, url)}
+	var err error
 	for _, name := range []string{"rockbot", "rockbot.dlx"} {
 		x.must(x.ch.ExchangeDeclare(name, "topic", true, false, false, false, nil))
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // user and password are the default credentials of a new broker.
@@ -45,6 +47,21 @@ func (s *Server) VHost(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	return s.URL(name)
+}
+
+// Channel returns a channel of a new connection to the virtual host at address. Both end with the test.
+func Channel(tb testing.TB, address string) *amqp.Channel {
+	tb.Helper()
+	conn, err := amqp.Dial(address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { conn.Close() })
+	ch, err := conn.Channel()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ch
 }
 
 // User creates a user for the virtual host at address and returns the address with the user's

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 func TestKillAndLaunch(t *testing.T) {
 	s := rabbittest.Shared(t)
 	url := s.VHost(t)
-	ch := dial(t, url)
+	ch := rabbittest.Channel(t, url)
 	if _, err := ch.QueueDeclare("q", true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestKillAndLaunch(t *testing.T) {
 		t.Fatal("somebody listens after the kill")
 	}
 	s.Launch(t)
-	msg, ok, err := dial(t, url).Get("q", true)
+	msg, ok, err := rabbittest.Channel(t, url).Get("q", true)
 	if err != nil || !ok || string(msg.Body) != "x" {
 		t.Errorf("Get = %q, %v, %v after a kill, want x", msg.Body, ok, err)
 	}
@@ -46,7 +46,7 @@ func TestKillAndLaunch(t *testing.T) {
 // Messages counts a message until its receiver has settled it.
 func TestMessages(t *testing.T) {
 	s := rabbittest.Shared(t)
-	ch := dial(t, s.VHost(t))
+	ch := rabbittest.Channel(t, s.VHost(t))
 	for _, name := range []string{"no.messages", "two.messages"} {
 		if _, err := ch.QueueDeclare(name, true, false, false, false, amqp.Table{"x-queue-type": "quorum"}); err != nil {
 			t.Fatal(err)
@@ -83,20 +83,6 @@ func TestMessages(t *testing.T) {
 	}
 	get() // the broker has handled the acknowledgement before
 	wants(1)
-}
-
-func dial(t *testing.T, url string) *amqp.Channel {
-	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ch
 }
 
 func TestFill(t *testing.T) {

@@ -50,16 +50,7 @@ func TestStatusesTakenByAnother(t *testing.T) {
 	h, p := startHub(t, url, nil), startPeer(t, url)
 	first := h.send("", "dig here").Head.ID
 	r := p.next()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	taken, err := ch.Consume("rockbot.parley.agent-task-status", "", true, false, false, false, amqp.Table{"x-priority": int32(10)})
+	taken, err := rabbittest.Channel(t, url).Consume("rockbot.parley.agent-task-status", "", true, false, false, false, amqp.Table{"x-priority": int32(10)})
 	if err != nil {
 		t.Fatal(err)
 	}

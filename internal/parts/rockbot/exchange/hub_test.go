@@ -141,20 +141,12 @@ type peer struct {
 // startPeer subscribes like RockBot's agents.
 func startPeer(t *testing.T, url string) *peer {
 	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ch := rabbittest.Channel(t, url)
 	p := &peer{t: t, ch: ch}
 	p.must(ch.ExchangeDeclare("rockbot", "topic", true, false, false, false, nil))
 	p.must(ch.ExchangeDeclare("rockbot.dlx", "topic", true, false, false, false, nil))
 	const topic, queue = "agent.task.ResearchAgent", "exchange.ResearchAgent.agent-task-ResearchAgent"
-	_, err = ch.QueueDeclare(queue+".dlq", true, false, false, false, nil)
+	_, err := ch.QueueDeclare(queue+".dlq", true, false, false, false, nil)
 	p.must(err)
 	_, err = ch.QueueDeclare(queue, true, false, false, false, amqp.Table{
 		"x-dead-letter-exchange": "rockbot.dlx", "x-dead-letter-routing-key": topic,

@@ -86,14 +86,8 @@ type bob struct {
 
 func startBob(t *testing.T, url string) *bob {
 	t.Helper()
-	conn, err := amqp.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	b := &bob{t: t}
-	b.ch, err = conn.Channel()
-	b.must(err)
+	b := &bob{t: t, ch: rabbittest.Channel(t, url)}
+	var err error
 	for _, x := range []string{"rockbot", "rockbot.dlx"} {
 		b.must(b.ch.ExchangeDeclare(x, "topic", true, false, false, false, nil))
 	}
