@@ -44,8 +44,6 @@ type proxy struct {
 	name string
 	// files are its files on the page, the main one first.
 	files []string
-	// program returns its path. It skips or fails the test without one.
-	program func(t *testing.T) string
 	// adapt replaces addresses and paths of the page by those of the test.
 	adapt func(t *testing.T, text string, at place) string
 	// args are its arguments.
@@ -57,7 +55,7 @@ type place struct{ dir, port string }
 
 var proxies = []proxy{
 	{
-		name: "nginx", files: []string{"nginx.conf"}, program: tool("nginx"),
+		name: "nginx", files: []string{"nginx.conf"},
 		adapt: func(t *testing.T, text string, at place) string {
 			text = replaced(t, text, "listen 443 ", "listen 127.0.0.1:"+at.port+" ", "/etc/ssl", at.dir)
 			var temporary strings.Builder
@@ -69,7 +67,7 @@ var proxies = []proxy{
 		args: func(file string) []string { return []string{"-p", filepath.Dir(file), "-e", "stderr", "-c", file} },
 	},
 	{
-		name: "Caddy", files: []string{"Caddyfile"}, program: tool("caddy"),
+		name: "Caddy", files: []string{"Caddyfile"},
 		adapt: func(t *testing.T, text string, at place) string {
 			text = replaced(t, text, host+" {", host+":"+at.port+" {\n\tbind 127.0.0.1\n\ttls "+at.dir+"/"+host+".pem "+at.dir+"/"+host+".key")
 			return "{\n\tadmin off\n\tauto_https disable_redirects\n\tstorage file_system " + at.dir + "\n}\n" + text
@@ -77,14 +75,14 @@ var proxies = []proxy{
 		args: func(file string) []string { return []string{"run", "--adapter", "caddyfile", "--config", file} },
 	},
 	{
-		name: "HAProxy", files: []string{"haproxy.cfg"}, program: tool("haproxy"),
+		name: "HAProxy", files: []string{"haproxy.cfg"},
 		adapt: func(t *testing.T, text string, at place) string {
 			return replaced(t, text, "bind :443 ", "bind 127.0.0.1:"+at.port+" ", "/etc/ssl", at.dir)
 		},
 		args: func(file string) []string { return []string{"-db", "-f", file} },
 	},
 	{
-		name: "Traefik", files: []string{"traefik.yaml", "traefik/parley.yaml"}, program: traefik,
+		name: "Traefik", files: []string{"traefik.yaml", "traefik/parley.yaml"},
 		adapt: func(t *testing.T, text string, at place) string {
 			if strings.Contains(text, "entryPoints") {
 				return replaced(t, text, `":443"`, `"127.0.0.1:`+at.port+`"`, "/etc/traefik", at.dir+"/traefik")
@@ -93,28 +91,6 @@ var proxies = []proxy{
 		},
 		args: func(file string) []string { return []string{"--configFile=" + file} },
 	},
-}
-
-func tool(name string) func(*testing.T) string {
-	return func(t *testing.T) string {
-		t.Helper()
-		if path := "/usr/sbin/" + name; exists(path) {
-			return path
-		}
-		return testenv.Tool(t, name)
-	}
-}
-
-func traefik(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join(".venv", "bin", "traefik"))
-	testenv.Met(t, err == nil && exists(path), "program traefik (run .ci/venvs)")
-	return path
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // site is a hub behind a proxy.
@@ -129,7 +105,7 @@ type site struct {
 // start starts the proxy before a hub. keep returns the configuration as the operator changes it.
 func (p *proxy) start(t *testing.T, hub *hubtest.Hub, prefix string, change func(text string) string) *site {
 	t.Helper()
-	program := p.program(t)
+	program := testenv.Tool(t, strings.ToLower(p.name))
 	at := place{t.TempDir(), fmt.Sprint(testenv.Port(t))}
 	authority := tlstest.NewAuthority(t, "proxies")
 	cert, secret := authority.Issue(t, x509.Certificate{DNSNames: []string{host}}).Write(t, at.dir, host)

@@ -40,6 +40,7 @@ var programs = map[string]program{
 	"sh":              {install: "part of each Unix"},
 	"socat":           {install: "apt-get install socat"},
 	"systemd-analyze": {install: "apt-get install systemd"},
+	"traefik":         {install: ".ci/venvs", places: []string{".venv/bin/traefik"}}, // beside the tests that ask for it
 }
 
 // made are the files and folders of the tree that tests ask for with [Made], by the end of their path, and the
@@ -61,7 +62,8 @@ func Find(name string) (path string, ok bool) {
 		slices.Sort(found)
 		for _, f := range slices.Backward(found) { // the newest version
 			if path, err := exec.LookPath(f); err == nil {
-				return path, true
+				path, err = filepath.Abs(path)
+				return path, err == nil
 			}
 		}
 	}
