@@ -39,7 +39,7 @@ type Directory struct {
 	// agents are reached at public addresses only.
 	Allow []string
 	// Transports are transports to the agents of Agents beside HTTP, such as
-	// grpcbind.Dial for gRPC.
+	// grpcbind.Transport for gRPC.
 	Transports map[a2a.TransportProtocol]Transport
 	// Refresh is the interval after which a card is fetched in full again; 10 min. Negative
 	// means never.

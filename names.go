@@ -98,7 +98,7 @@ type (
 type (
 	// AgentRecord is a registered agent or the last known card of one, in an AgentStore.
 	AgentRecord = card.Record
-	// Transport connects to an interface of an agent by a binding other than HTTP. grpcbind.Dial
+	// Transport connects to an interface of an agent by a binding other than HTTP. grpcbind.Transport
 	// is one. It is the same type as client.Transport.
 	Transport = transport.Factory
 )

@@ -35,7 +35,7 @@ type ClientCredentials = transport.ClientCredentials
 // TLS names the files of a client certificate and of trusted authorities.
 type TLS = transport.TLS
 
-// Transport connects to an interface of a further binding; grpcbind.Dial is the one for
+// Transport connects to an interface of a further binding; grpcbind.Transport is the one for
 // gRPC. If it cannot connect to an agent, its error is ErrUnreachable.
 type Transport = transport.Factory
 

@@ -8,7 +8,7 @@
 // them: requests pass the same decoders, so a field that JSON-RPC refuses is refused here, with
 // the same text and the same violation.
 //
-//	b := grpcbind.New(grpcbind.Config{Engine: hub.Engine(), Auth: hub.Authenticator()})
+//	b := grpcbind.New(grpcbind.Config{Engine: hub.Engine(), Auth: hub.Auth})
 //	err := b.Serve(ctx, listener)
 //
 // [Binding.Beside] serves both gRPC and HTTP on one server:

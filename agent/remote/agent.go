@@ -23,7 +23,7 @@ const DefaultTimeout = 300 * time.Second
 type (
 	// Credentials authenticate the hub to an agent.
 	Credentials = transport.Credentials
-	// Transport connects to an interface of a further binding; grpcbind.Dial is the one for gRPC.
+	// Transport connects to an interface of a further binding; grpcbind.Transport is the one for gRPC.
 	Transport = transport.Factory
 	// Identity supplies the headers that identify the original caller to an agent.
 	Identity = transport.Identity

@@ -276,3 +276,47 @@ func documented(s *source) iter.Seq2[*ast.Ident, string] {
 		}
 	}
 }
+
+func TestCommentsNameWhatExists(t *testing.T) {
+	t.Parallel()
+	tr := load(t)
+	report(t, missing(tr.sources, exported(tr.code())), "the public package has no such name")
+}
+
+func TestCommentsNameWhatExistsRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "push/a.go", `package push
+
+// A is like push.B and push.A.F, but not like push.C or a push.A.
+type A struct{ F int }
+
+func do() {} // see other.Thing and push.A.G
+`)
+	api := map[string]bool{"push push.A struct": true, "push push.B func()": true, "push push.A.F int": true}
+	mustFind(t, missing([]*source{s}, api), 1)
+}
+
+// qualified matches an exported name with the name of its package.
+var qualified = regexp.MustCompile(`(?:^|[^\w./])([a-z][a-z0-9]*)\.([A-Z]\w*)`)
+
+// missing returns the names of public packages that comments mention and the API does not have.
+func missing(sources []*source, api map[string]bool) []string {
+	packages, names := map[string]bool{}, map[string]bool{}
+	for line := range api {
+		name := strings.Fields(line)[1]
+		name, _, _ = strings.Cut(name, "[") // type parameters
+		parts := strings.Split(name, ".")
+		packages[parts[0]], names[parts[0]+"."+parts[1]] = true, true
+	}
+	var problems []string
+	for _, s := range sources {
+		for _, group := range s.file.Comments {
+			for _, m := range qualified.FindAllStringSubmatch(group.Text(), -1) {
+				if name := m[1] + "." + m[2]; packages[m[1]] && !names[name] {
+					problems = append(problems, s.at(group.Pos())+": "+name)
+				}
+			}
+		}
+	}
+	return problems
+}

@@ -299,11 +299,11 @@ var edgeOnly = map[string][]string{
 	module + "/store/pgstore":                {"internal/server", "internal/cli"},
 	module + "/internal/backup":              {"internal/server", "internal/cli"},
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
-	module + "/internal/outbound/caller":     {"internal/server", "internal/cli", "internal/check/..."},
+	module + "/internal/outbound/caller":     {"grpcbind", "internal/server", "internal/cli", "internal/check/..."},
 	module + "/internal/server":              {"internal/cli", "internal/parts/rockbot"},
 	module + "/internal/cli":                 {"cmd/..."},
 	"github.com/nats-io/nats.go":             {"internal/bus/natsbus/...", "internal/testing/natstest", "internal/testing/suite/workertest"},
-	"github.com/rabbitmq/amqp091-go":         {"internal/bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/suite/workertest"},
+	"github.com/rabbitmq/amqp091-go":         {"internal/bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/rabbittest", "internal/testing/suite/workertest"},
 	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
 	module + "/internal/testing/rabbittest":  {"internal/testing/suite/workertest"}, // else tests
 	module + "/internal/testing/pgtest":      {"tests"},

@@ -20,7 +20,7 @@ type Executor struct{}
 
 var _ a2asrv.AgentExecutor = Executor{}
 
-// Traits implements agent.Traited.
+// Traits implements agent.Described.
 func (Executor) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
 
 // Cancel implements a2asrv.AgentExecutor.
