@@ -449,7 +449,7 @@ func (v *verifier) ofItself(here *link, e *Entry) {
 		}
 		if id := cmp.Or(v.rep.Log, e.Subject.ID); !verify(v.key, checkpointText(id, position{e.Seq, e.Prev}), e.Detail["signature"]) {
 			v.problem(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Kind: Unsigned, Text: fmt.Sprintf(
-				"the signature is not by the key %s: entries from %d on may not be the ones that the hub wrote", keyText(v.key), v.rep.Signed+1)})
+				"the entry is not signed with the key %s: entries from %d on may not be the ones that the hub wrote", keyText(v.key), v.rep.Signed+1)})
 			return
 		}
 		v.rep.Signed = e.Seq
@@ -537,7 +537,7 @@ func (v *verifier) checkHead() {
 	}
 	switch h := v.head; {
 	case h.Log != v.rep.Log && v.rep.Log != "" || !verify(v.key, h.text(), h.Signature):
-		v.problem(&Problem{File: path, Kind: Unsigned, Text: "the file was changed: its signature is not by the key " + keyText(v.key)})
+		v.problem(&Problem{File: path, Kind: Unsigned, Text: "the file was changed: it is not signed with the key " + keyText(v.key)})
 	case h.Seq > at.seq:
 		v.problem(&Problem{
 			File: at.file, Line: at.line + 1, Seq: at.seq + 1, Kind: Missing,

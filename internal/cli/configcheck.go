@@ -8,7 +8,7 @@ type configCmd struct {
 
 type configCheckCmd struct {
 	storeFlags
-	File string `arg:"" optional:"" help:"The configuration file, in place of --config." type:"path"`
+	File string `arg:"" optional:"" help:"The configuration file, instead of --config." type:"path"`
 }
 
 // Run reads the configuration as parley serve does, which starts nothing.

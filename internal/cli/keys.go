@@ -184,7 +184,7 @@ func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) 
 
 type keysAddCmd struct {
 	keysFlags
-	Bus     string   `name:"bus-agent" help:"Create a key for workers of the agent with this name on the hub's own bus (in its spelling there), in place of one for a caller." placeholder:"NAME"`
+	Bus     string   `name:"bus-agent" help:"Create a key for workers of the agent with this name on the hub's own bus (in its spelling there), instead of one for a caller." placeholder:"NAME"`
 	Agent   string   `help:"The id of the caller, who owns the tasks it makes; without it, one of the key's own." placeholder:"ID"`
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
 	Role    []string `help:"A role of the caller: admin, who may change the hub, or one that the policy or auth.roles of the hub names. May be repeated." placeholder:"ROLE"`

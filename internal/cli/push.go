@@ -34,7 +34,7 @@ func (c *pushListCmd) Run(in interrupts, o *OS) error {
 		q.Set("dead", strconv.FormatBool(c.Dead))
 	}
 	t := &table[*adminapi.Webhook]{
-		heads: "TASK\tCONFIG\tSTATE\tTOLD\tURL\tTROUBLE", none: "No webhooks.", json: c.JSON,
+		heads: "TASK\tCONFIG\tSTATE\tDELIVERED\tURL\tTROUBLE", none: "No webhooks.", json: c.JSON,
 		row: func(k *adminapi.Webhook) []any {
 			return []any{
 				printable(k.Task), printable(k.Config), k.State, fmt.Sprintf("%d/%d", k.Delivered, k.Version), printable(k.URL),

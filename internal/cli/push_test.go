@@ -98,8 +98,8 @@ func TestPushList(t *testing.T) {
 		{false, []string{"--dead"}, "t/1\tc1\tsettled\t2/2\thttps://hook.example/x?key=***\tnot delivered 2: HTTP 418\n"},
 		{false, []string{"--task", "other"}, ""},
 		{true, []string{"--task", "other"}, "No webhooks.\n"},
-		{true, []string{"--task", "t/1"}, "TASK  CONFIG  STATE    TOLD  URL                             TROUBLE\n" +
-			"t/1   c1      settled  2/2   https://hook.example/x?key=***  not delivered 2: HTTP 418\n"},
+		{true, []string{"--task", "t/1"}, "TASK  CONFIG  STATE    DELIVERED  URL                             TROUBLE\n" +
+			"t/1   c1      settled  2/2        https://hook.example/x?key=***  not delivered 2: HTTP 418\n"},
 	} {
 		code, out, errs := runPush(t, tt.terminal, append([]string{"list", "--url", url}, tt.args...)...)
 		if diff := cmp.Diff(tt.want, out); code != exitOK || errs != "" || diff != "" {

@@ -52,8 +52,8 @@ func TestTexts(t *testing.T) {
 // texts returns the texts of more than one word that s passes to functions, without SQL, and those of
 // help tags.
 func (s *source) texts() (all []string) {
-	for _, p := range s.places() {
-		switch n := p.node.(type) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.CallExpr:
 			for _, arg := range n.Args {
 				if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
@@ -64,7 +64,7 @@ func (s *source) texts() (all []string) {
 			}
 		case *ast.Field:
 			if n.Tag == nil {
-				continue
+				return true
 			}
 			if tag, err := strconv.Unquote(n.Tag.Value); err == nil {
 				if help := reflect.StructTag(tag).Get("help"); help != "" {
@@ -72,7 +72,8 @@ func (s *source) texts() (all []string) {
 				}
 			}
 		}
-	}
+		return true
+	})
 	return all
 }
 
