@@ -59,24 +59,24 @@ func (r *brokenRun) MessageWaiting() <-chan struct{} { return r.asked }
 func TestRun(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	if err := agent.Flush(ctx); err != nil || agent.CallFrom(ctx) != nil || agent.MessageWaiting(ctx) != nil {
+	if err := agent.CallFrom(ctx).Flush(ctx); err != nil || agent.CallFrom(ctx) != nil || agent.CallFrom(ctx).MessageWaiting() != nil {
 		t.Errorf("Flush outside a hub = %v", err)
 	}
-	if err := agent.Checkpoint(ctx, []byte("x")); err != nil {
+	if err := agent.CallFrom(ctx).Checkpoint([]byte("x")); err != nil {
 		t.Errorf("Checkpoint outside a hub = %v", err)
 	}
 	r := &brokenRun{err: errors.New("disk"), asked: make(chan struct{})}
 	ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: "k"}, r))
-	if err := agent.Flush(ctx); !errors.Is(err, r.err) || agent.CallFrom(ctx).Key != "k" {
+	if err := agent.CallFrom(ctx).Flush(ctx); !errors.Is(err, r.err) || agent.CallFrom(ctx).Key != "k" {
 		t.Errorf("Flush = %v, want the error of the hub", err)
 	}
-	if err := agent.Checkpoint(ctx, []byte("here")); err != nil || string(r.saved) != "here" {
+	if err := agent.CallFrom(ctx).Checkpoint([]byte("here")); err != nil || string(r.saved) != "here" {
 		t.Errorf("Checkpoint = %v, the hub has %q", err, r.saved)
 	}
-	if err := agent.Checkpoint(ctx, make([]byte, agent.MaxCheckpoint+1)); !errors.Is(err, agent.ErrCheckpoint) || string(r.saved) != "here" {
+	if err := agent.CallFrom(ctx).Checkpoint(make([]byte, agent.MaxCheckpoint+1)); !errors.Is(err, agent.ErrCheckpoint) || string(r.saved) != "here" {
 		t.Errorf("Checkpoint of too much = %v, want ErrCheckpoint", err)
 	}
-	if agent.MessageWaiting(ctx) != r.asked {
+	if agent.CallFrom(ctx).MessageWaiting() != r.asked {
 		t.Error("MessageWaiting is not the channel of the hub")
 	}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // Call holds the hub's facts about a run that the SDK's ExecutorContext does not carry. An
-// executor written for the SDK works without it.
+// executor written for the SDK works without it. Its methods are the executor's side of the run; they
+// may be called on a nil Call, outside a hub. The executor's goroutine calls them.
 type Call struct {
 	// Key is the same for all attempts of a message. Executors use it to perform an external
 	// effect only once.
@@ -135,9 +136,6 @@ func CallFrom(ctx context.Context) *Call {
 // Flush waits until every event that the executor has yielded is durable. It returns an error
 // if the run no longer counts, so that its events may never become durable. Outside a hub it
 // does nothing.
-func Flush(ctx context.Context) error { return CallFrom(ctx).Flush(ctx) }
-
-// Flush is the function Flush for the run of c, which may be nil.
 func (c *Call) Flush(ctx context.Context) error {
 	if c != nil && c.run != nil {
 		return c.run.Flush(ctx)
@@ -158,9 +156,6 @@ var ErrCheckpoint = errors.New("checkpoint is too large")
 // later checkpoint replaces an earlier one. The executor must not change blob afterwards.
 // Checkpoint returns ErrCheckpoint if blob is larger than MaxCheckpoint. For other agents, and
 // outside a hub, it stores nothing.
-func Checkpoint(ctx context.Context, blob []byte) error { return CallFrom(ctx).Checkpoint(blob) }
-
-// Checkpoint is the function Checkpoint for the run of c, which may be nil.
 func (c *Call) Checkpoint(blob []byte) error {
 	if len(blob) > MaxCheckpoint {
 		return fmt.Errorf("checkpoint of %d bytes: %w", len(blob), ErrCheckpoint)
@@ -218,9 +213,6 @@ type Confirmer interface {
 // yet lists them in A2A-Extensions, in the caller's order, and omits those that the caller did
 // not name. The last call of a run counts. Without a call, the hub confirms the extensions that
 // the agent's card declares. Outside a hub, and in a worker, Confirm does nothing.
-func Confirm(ctx context.Context, uris []string) { CallFrom(ctx).Confirm(uris) }
-
-// Confirm is the function Confirm for the run of c, which may be nil.
 func (c *Call) Confirm(uris []string) {
 	if c == nil {
 		return
@@ -233,9 +225,6 @@ func (c *Call) Confirm(uris []string) {
 // MessageWaiting returns a channel that is closed once a further message of the caller waits
 // for the end of this run. An executor that has sent AUTH_REQUIRED and waits for anything but a
 // message should end its run then. Outside a hub the channel is nil.
-func MessageWaiting(ctx context.Context) <-chan struct{} { return CallFrom(ctx).MessageWaiting() }
-
-// MessageWaiting is the function MessageWaiting for the run of c, which may be nil.
 func (c *Call) MessageWaiting() <-chan struct{} {
 	if c != nil && c.run != nil {
 		return c.run.MessageWaiting()
@@ -253,11 +242,6 @@ type Drainer interface {
 // it for waits that may last days, such as a person's decision, and should not delay the end of
 // the hub. After this call a Resumable executor may end its run on drain without a final event;
 // the next process executes the message again. Outside a hub the context ends with ctx alone.
-func UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
-	return CallFrom(ctx).UntilDrain(ctx)
-}
-
-// UntilDrain is the function UntilDrain for the run of c, which may be nil.
 func (c *Call) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c != nil {
 		if hub, ok := c.run.(Drainer); ok {

@@ -56,8 +56,8 @@ var ErrNoDelegation = errors.New("no other agents can be asked here")
 // Delegate asks another agent of the hub, and waits until its task has ended or waits for
 // input. The new task belongs to the same caller. It is a child of the executor's task: the hub
 // cancels it together with its parent. The new task continues if ctx ends for another reason.
-func Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
-	if c := CallFrom(ctx); c != nil {
+func (c *Call) Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
+	if c != nil {
 		if hub, ok := c.run.(Delegator); ok {
 			return hub.Delegate(ctx, d)
 		}
@@ -91,11 +91,6 @@ type Propagator interface {
 // agent elsewhere. It prevents work from circling or continuing without end. Delegate sends it
 // by itself. If OutgoingDelegation returns an error, the executor must not ask another agent.
 // Outside a hub the context is nil.
-func OutgoingDelegation(ctx context.Context) (*DelegationContext, error) {
-	return CallFrom(ctx).OutgoingDelegation(ctx)
-}
-
-// OutgoingDelegation is the function OutgoingDelegation for the run of c, which may be nil.
 func (c *Call) OutgoingDelegation(ctx context.Context) (*DelegationContext, error) {
 	if c != nil {
 		if hub, ok := c.run.(Propagator); ok {

@@ -33,8 +33,8 @@ type Journaler interface {
 // oldest first. It yields those of this execution only once they are durable. A journal
 // holds data that grows with the work, and a Checkpoint its current position. Journal yields
 // nothing outside a hub, for other agents, and if the store does not support journals.
-func Journal(ctx context.Context) iter.Seq2[[]byte, error] {
-	if hub := journalerOf(ctx); hub != nil {
+func (c *Call) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
+	if hub := c.journaler(); hub != nil {
 		return hub.Journal(ctx)
 	}
 	return func(func([]byte, error) bool) {}
@@ -47,24 +47,24 @@ func Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 // next event ends the task. The record must not be empty, and the executor must not change it
 // afterwards. Record returns ErrJournal if a limit is exceeded, and does nothing if there is no
 // journal.
-func Record(ctx context.Context, record []byte) error {
+func (c *Call) Record(ctx context.Context, record []byte) error {
 	switch {
 	case len(record) == 0:
 		return errors.New("record is empty")
 	case len(record) > MaxRecord:
 		return fmt.Errorf("record of %d bytes: %w", len(record), ErrJournal)
 	}
-	if hub := journalerOf(ctx); hub != nil {
+	if hub := c.journaler(); hub != nil {
 		return hub.Record(ctx, record)
 	}
 	return nil
 }
 
-// journalerOf returns the Journaler of the run in ctx, or nil.
-func journalerOf(ctx context.Context) Journaler {
-	if c := CallFrom(ctx); c != nil {
-		hub, _ := c.run.(Journaler)
-		return hub
+// journaler returns the Journaler of the run, or nil.
+func (c *Call) journaler() Journaler {
+	if c == nil {
+		return nil
 	}
-	return nil
+	hub, _ := c.run.(Journaler)
+	return hub
 }

@@ -122,7 +122,7 @@ func newHolder() *holder {
 			return
 		}
 		// The test may rely on the events being durable.
-		if agent.Flush(ctx) != nil {
+		if agent.CallFrom(ctx).Flush(ctx) != nil {
 			return
 		}
 		h.calls <- agent.CallFrom(ctx)

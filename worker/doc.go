@@ -15,7 +15,7 @@
 //
 // # Non-guarantees
 //
-// Checkpoints, journals and delegation with agent.Delegate need a hub in the same process;
+// Checkpoints, journals and delegation with agent.Call.Delegate need a hub in the same process;
 // a worker has none of them.
 //
 // # Concurrency

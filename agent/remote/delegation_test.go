@@ -102,7 +102,7 @@ func deadlineTravels(t *testing.T, limit time.Duration) bool {
 	t.Helper()
 	seen := make(chan *agent.DelegationContext, 1)
 	worker := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		e, err := agent.OutgoingDelegation(ctx)
+		e, err := agent.CallFrom(ctx).OutgoingDelegation(ctx)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -199,7 +199,7 @@ func delegating() agent.Func {
 		if !yield(status(ec, a2a.TaskStateWorking, "asking"), nil) {
 			return
 		}
-		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "far", Message: ec.Message, Key: "far"})
+		got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "far", Message: ec.Message, Key: "far"})
 		if err != nil {
 			yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)
 			return

@@ -23,7 +23,7 @@ type admission struct {
 	caller *op.Caller
 	send   *op.Send // its target is never changed: see keepSkill
 	// wait is set if the caller waits for the outcome, streams if it follows the task as a
-	// stream, delegated if an agent sends the message with agent.Delegate.
+	// stream, delegated if an agent sends the message with agent.Call.Delegate.
 	wait, streams, delegated bool
 	// answers is the version of the question that the hub itself answers with the message; zero
 	// if the message is a caller's.

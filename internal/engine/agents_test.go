@@ -174,7 +174,7 @@ func TestRunsOutliveTheirRegistration(t *testing.T) {
 			t.Parallel()
 			began, proceed := make(chan struct{}), make(chan struct{})
 			slow := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-				if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.Flush(ctx) != nil {
+				if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.CallFrom(ctx).Flush(ctx) != nil {
 					return
 				}
 				close(began)

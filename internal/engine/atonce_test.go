@@ -240,7 +240,7 @@ func TestFlushOfAnEarlyRun(t *testing.T) {
 	var durable []int64
 	b := start(t, engine.Config{Store: store}, pure(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for _, s := range []a2a.TaskState{a2a.TaskStateWorking, a2a.TaskStateCompleted} {
-			if err := agent.Flush(ctx); err != nil {
+			if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
 				t.Error(err)
 			}
 			durable = append(durable, store.appends.Load())

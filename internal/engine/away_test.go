@@ -52,7 +52,7 @@ func TestFlushOfAFencedRun(t *testing.T) {
 		close(began)
 		<-ctx.Done()
 		yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
-		flushed <- agent.Flush(context.WithoutCancel(ctx))
+		flushed <- agent.CallFrom(context.WithoutCancel(ctx)).Flush(context.WithoutCancel(ctx))
 	}}
 	b := start(t, engine.Config{DrainTimeout: -1}, x)
 	b.send(now(text("hi")))

@@ -58,7 +58,7 @@ func TestConfirm(t *testing.T) {
 			t.Parallel()
 			b := strict(t, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				for _, uris := range tt.confirms {
-					agent.Confirm(ctx, uris)
+					agent.CallFrom(ctx).Confirm(uris)
 				}
 				if tt.bare {
 					yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("hi")), nil)
@@ -94,9 +94,9 @@ func TestConfirmOfEachMessage(t *testing.T) {
 	b := declaring(t, time.Hour, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		switch agent.Text(ec.Message) {
 		case "one":
-			agent.Confirm(ctx, []string{cite})
+			agent.CallFrom(ctx).Confirm([]string{cite})
 		case "three":
-			agent.Confirm(ctx, nil)
+			agent.CallFrom(ctx).Confirm(nil)
 		}
 		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
 	}})
@@ -142,7 +142,7 @@ func confirming(may <-chan struct{}) a2asrv.AgentExecutor {
 		case <-ctx.Done():
 			return
 		}
-		agent.Confirm(ctx, []string{cite})
+		agent.CallFrom(ctx).Confirm([]string{cite})
 		yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 	}}
 	return agent.With(x, agent.Traits{Confirms: true})

@@ -24,7 +24,7 @@ import (
 // answer.
 func asks(other task.Agent, key string, received chan<- *agent.Delegated) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: other, Key: key, Message: ec.Message})
+		got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: other, Key: key, Message: ec.Message})
 		if err != nil {
 			if ctx.Err() == nil {
 				yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)
@@ -103,10 +103,10 @@ func TestDelegatedMessage(t *testing.T) {
 func TestDelegationContinues(t *testing.T) {
 	t.Parallel()
 	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
+		got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
 		if err == nil && got.State == task.InputRequired {
 			m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("b"))
-			got, err = agent.Delegate(ctx, &agent.Delegation{Agent: "other", TaskID: got.TaskID, Message: m})
+			got, err = agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "other", TaskID: got.TaskID, Message: m})
 		}
 		yield(status(ec, a2a.TaskStateCompleted, fmt.Sprint(got.State, err)), nil)
 	}})
@@ -122,7 +122,7 @@ func TestDelegationThatFails(t *testing.T) {
 	if got := statusText(t, b.send(text("hi"))); !strings.Contains(got, "unknown") {
 		t.Errorf("the answer is %q", got)
 	}
-	if _, err := agent.Delegate(t.Context(), &agent.Delegation{}); !errors.Is(err, agent.ErrNoDelegation) {
+	if _, err := agent.CallFrom(t.Context()).Delegate(t.Context(), &agent.Delegation{}); !errors.Is(err, agent.ErrNoDelegation) {
 		t.Errorf("Delegate outside a hub = %v, want ErrNoDelegation", err)
 	}
 }
@@ -202,9 +202,9 @@ func TestCancelIsNotOvertakenByAChild(t *testing.T) {
 		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			side.Go(func() {
 				<-first
-				_, _ = agent.Delegate(ctx, &agent.Delegation{Agent: "second", Message: ec.Message})
+				_, _ = agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "second", Message: ec.Message})
 			})
-			got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "first", Message: ec.Message})
+			got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "first", Message: ec.Message})
 			if err == nil {
 				yield(status(ec, a2a.TaskStateFailed, got.State.Word()), nil)
 			}
@@ -272,7 +272,7 @@ func TestFollowUpWithAKeyHappensOnce(t *testing.T) {
 		var text string
 		var id a2a.TaskID
 		for _, key := range []string{"first", "second", "second", "third"} {
-			got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Key: key, TaskID: id, Message: ec.Message})
+			got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "other", Key: key, TaskID: id, Message: ec.Message})
 			if err != nil {
 				if ctx.Err() == nil {
 					yield(status(ec, a2a.TaskStateFailed, err.Error()), nil)

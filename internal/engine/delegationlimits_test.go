@@ -54,7 +54,7 @@ func TestBudget(t *testing.T) {
 	t.Parallel()
 	greedy := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for n := 0; ; n++ {
-			if _, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message}); err != nil {
+			if _, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message}); err != nil {
 				yield(status(ec, a2a.TaskStateInputRequired, fmt.Sprint(n, " ", err)), nil)
 				return
 			}

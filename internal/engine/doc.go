@@ -25,7 +25,7 @@
 // An agent whose card requires extensions accepts only callers that name them, for requests
 // about its tasks as well. Executors receive the active extensions: those that the caller named
 // and the agent's card at the time of the run declares. An executor may confirm others for its
-// message (agent.Confirm); the answer lists the confirmed extensions.
+// message (agent.Call.Confirm); the answer lists the confirmed extensions.
 //
 // Agents may be registered, replaced and removed at any time. A run ends with the agent that it
 // began with.

@@ -29,7 +29,7 @@ func patient(traits agent.Traits) a2asrv.AgentExecutor {
 		if !yield(status(ec, a2a.TaskStateAuthRequired, "waiting"), nil) {
 			return
 		}
-		until, cancel := agent.UntilDrain(ctx)
+		until, cancel := agent.CallFrom(ctx).UntilDrain(ctx)
 		defer cancel()
 		<-until.Done()
 		if cause := context.Cause(until); !errors.Is(cause, engine.ErrDraining) || ctx.Err() != nil {
@@ -188,7 +188,7 @@ func TestUntilDrainIsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		x := agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-			_, cancel := agent.UntilDrain(ctx)
+			_, cancel := agent.CallFrom(ctx).UntilDrain(ctx)
 			cancel()
 			yield(status(ec, a2a.TaskStateWorking, "at it"), nil)
 			time.Sleep(time.Minute)

@@ -21,7 +21,7 @@ import (
 // recorded returns the records of the run's task as one text.
 func recorded(ctx context.Context) string {
 	var all []string
-	for rec, err := range agent.Journal(ctx) {
+	for rec, err := range agent.CallFrom(ctx).Journal(ctx) {
 		if err != nil {
 			return err.Error()
 		}
@@ -55,9 +55,9 @@ func TestJournalContinues(t *testing.T) {
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
 		received <- recorded(ctx)
-		_ = agent.Record(ctx, fmt.Append(nil, ec.Message.Parts[0].Text(), "-", c.Attempt))
+		_ = agent.CallFrom(ctx).Record(ctx, fmt.Append(nil, ec.Message.Parts[0].Text(), "-", c.Attempt))
 		if c.Attempt < 3 && strings.HasSuffix(c.Key, "/1") {
-			_ = agent.Flush(ctx)
+			_ = agent.CallFrom(ctx).Flush(ctx)
 			began <- ctx
 			<-ctx.Done()
 			return
@@ -99,18 +99,18 @@ func TestRecordIsAsDurableAsItsEvent(t *testing.T) {
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		step := func(name string) { steps <- name; <-next }
 		yield(chunk(ec, "a", true), nil)
-		_ = agent.Record(ctx, []byte("b"))
-		_ = agent.Record(ctx, []byte("c"))
+		_ = agent.CallFrom(ctx).Record(ctx, []byte("b"))
+		_ = agent.CallFrom(ctx).Record(ctx, []byte("c"))
 		step("c is recorded")
 		yield(chunk(ec, "b", true), nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		step("b is stored")
-		_ = agent.Record(ctx, []byte("d"))
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Record(ctx, []byte("d"))
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		step("d is flushed")
-		_ = agent.Record(ctx, []byte("e"))
+		_ = agent.CallFrom(ctx).Record(ctx, []byte("e"))
 		yield(&a2a.Task{ID: ec.TaskID, ContextID: ec.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}, nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		step("e changes nothing")
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 	}}
@@ -137,7 +137,7 @@ func TestRecordAloneIsStoredSoon(t *testing.T) {
 		store := new(counting)
 		x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			for _, rec := range []string{"one", "two"} {
-				_ = agent.Record(ctx, []byte(rec))
+				_ = agent.CallFrom(ctx).Record(ctx, []byte(rec))
 				yield(&a2a.Task{ID: ec.TaskID, Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}, nil)
 			}
 			<-ctx.Done()
@@ -162,11 +162,11 @@ func TestJournalIsBounded(t *testing.T) {
 		large := make([]byte, agent.MaxRecord)
 		var texts []string
 		for range agent.MaxJournal / agent.MaxRecord {
-			texts = append(texts, fmt.Sprint(agent.Record(ctx, large)))
+			texts = append(texts, fmt.Sprint(agent.CallFrom(ctx).Record(ctx, large)))
 		}
-		full := agent.Record(ctx, []byte("x"))
-		texts = append(texts, fmt.Sprint(errors.Is(full, agent.ErrJournal), agent.Record(ctx, nil) != nil))
-		texts = append(texts, fmt.Sprint(errors.Is(agent.Record(ctx, append(large, 0)), agent.ErrJournal)))
+		full := agent.CallFrom(ctx).Record(ctx, []byte("x"))
+		texts = append(texts, fmt.Sprint(errors.Is(full, agent.ErrJournal), agent.CallFrom(ctx).Record(ctx, nil) != nil))
+		texts = append(texts, fmt.Sprint(errors.Is(agent.CallFrom(ctx).Record(ctx, append(large, 0)), agent.ErrJournal)))
 		yield(status(ec, a2a.TaskStateCompleted, strings.Join(texts, " ")), nil)
 	}}
 	b := start(t, engine.Config{}, resumable(x))
@@ -180,7 +180,7 @@ func TestJournalOfOthersIsNone(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		_ = agent.Record(ctx, []byte("x"))
+		_ = agent.CallFrom(ctx).Record(ctx, []byte("x"))
 		yield(status(ec, a2a.TaskStateInputRequired, recorded(ctx)), nil)
 	}}
 	b := start(t, engine.Config{Store: store}, x)
@@ -197,8 +197,8 @@ func TestRedriveForgetsTheJournal(t *testing.T) {
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		had := recorded(ctx)
 		received <- had
-		_ = agent.Record(ctx, []byte("x"))
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Record(ctx, []byte("x"))
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		if len(received) == 1 {
 			began <- ctx
 			<-ctx.Done()

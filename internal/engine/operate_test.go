@@ -40,9 +40,9 @@ func (s *stuck) executor() *executor {
 			return
 		}
 		first = false
-		_ = agent.Checkpoint(ctx, []byte("half"))
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("half"))
 		yield(status(ec, a2a.TaskStateWorking, ""), nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		s.began <- ctx
 		<-s.let
 		if yield(status(ec, a2a.TaskStateFailed, "first"), nil) {
@@ -199,7 +199,7 @@ func TestReassignAfterOutput(t *testing.T) {
 	sent := make(chan struct{})
 	b := start(t, engine.Config{}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(chunk(ec, "half", true), nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		close(sent)
 		<-ctx.Done()
 	}})

@@ -298,7 +298,7 @@ func TestPartsOfDelegations(t *testing.T) {
 	t.Parallel()
 	var asked, answered string
 	b := start(t, engine.Config{Parts: newExternalizer(t)}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
+		got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "other", Message: ec.Message})
 		if err != nil {
 			yield(nil, err)
 			return

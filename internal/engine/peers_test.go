@@ -564,7 +564,7 @@ func TestCancelAtConflict(t *testing.T) {
 	defer release() // also after a failure
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		_ = yield(status(ec, a2a.TaskStateWorking, ""), nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		began <- true
 		<-proceed
 		yield(chunk(ec, "late", true), nil)

@@ -25,7 +25,7 @@ type seen struct {
 // watching reports its caller. If hold is set, it works until it is stopped.
 func watching(to chan<- seen, hold bool) a2asrv.AgentExecutor {
 	return idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.Flush(ctx) != nil {
+		if !yield(status(ec, a2a.TaskStateWorking, ""), nil) || agent.CallFrom(ctx).Flush(ctx) != nil {
 			return
 		}
 		to <- seen{*auth.PrincipalFrom(ctx), *ec.User}

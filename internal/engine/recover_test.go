@@ -41,7 +41,7 @@ func TestRecovery(t *testing.T) {
 	withOutput := func(began chan context.Context) *executor {
 		return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(chunk(ec, "half", true), nil)
-			_ = agent.Flush(ctx)
+			_ = agent.CallFrom(ctx).Flush(ctx)
 			began <- ctx
 			<-ctx.Done()
 		}}
@@ -141,7 +141,7 @@ func TestStaleEpochIsFenced(t *testing.T) {
 	proceed := make(chan struct{})
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, ""), nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		began <- ctx
 		<-proceed
 		yield(status(ec, a2a.TaskStateCompleted, "from the old run"), nil)

@@ -79,7 +79,7 @@ func TestPurposesAreOfTheHub(t *testing.T) {
 		received <- fmt.Sprint(ec.Message.Metadata)
 		m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi"))
 		m.Metadata = map[string]any{"parley.asked": "b", "parley.summary": "c"}
-		_, _ = agent.Delegate(ctx, &agent.Delegation{Agent: "other", Message: m})
+		_, _ = agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "other", Message: m})
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 	}}
 	b := start(t, engine.Config{}, asker)

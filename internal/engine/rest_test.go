@@ -25,8 +25,8 @@ var mayRest = agent.Traits{Resumable: true, Away: true, NoMessage: true}
 func resting(done <-chan struct{}, received chan<- *agent.Call) *executor {
 	return &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		c := agent.CallFrom(ctx)
-		_ = agent.Checkpoint(ctx, []byte(string(c.Saved)+"."))
-		if agent.Flush(ctx) != nil {
+		_ = agent.CallFrom(ctx).Checkpoint([]byte(string(c.Saved) + "."))
+		if agent.CallFrom(ctx).Flush(ctx) != nil {
 			return
 		}
 		received <- c
@@ -147,7 +147,7 @@ func TestRousedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, proceed := make(chan struct{}, 10), make(chan bool)
 		b := start(t, engine.Config{}, agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-			_ = agent.Flush(ctx)
+			_ = agent.CallFrom(ctx).Flush(ctx)
 			began <- struct{}{}
 			if <-proceed {
 				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
@@ -236,7 +236,7 @@ func TestManyRestingTasksAtStart(t *testing.T) {
 		proceed := make(chan struct{})
 		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, agent.With(&executor{run: func(ctx context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			<-proceed
-			_ = agent.Flush(ctx)
+			_ = agent.CallFrom(ctx).Flush(ctx)
 			<-received
 			yield(nil, agent.ErrResting)
 		}}, mayRest))

@@ -32,12 +32,12 @@ func counter(stop int, began chan<- context.Context, received chan<- *agent.Call
 		_, _ = fmt.Sscan(string(c.Saved), &n)
 		for n++; n <= 10; n++ {
 			if n == stop {
-				_ = agent.Flush(ctx)
+				_ = agent.CallFrom(ctx).Flush(ctx)
 				began <- ctx
 				<-ctx.Done()
 				return
 			}
-			_ = agent.Checkpoint(ctx, []byte(fmt.Sprint(n)))
+			_ = agent.CallFrom(ctx).Checkpoint([]byte(fmt.Sprint(n)))
 			if !yield(chunk(ec, fmt.Sprint(n, " "), n < 10), nil) {
 				return
 			}
@@ -110,19 +110,19 @@ func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		step := func(name string) { steps <- name; <-next }
 		yield(chunk(ec, "a", true), nil)
-		_ = agent.Checkpoint(ctx, []byte("b"))
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("b"))
 		step("b is noted")
 		yield(chunk(ec, "b", true), nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		step("b is stored")
-		_ = agent.Checkpoint(ctx, []byte("c"))
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("c"))
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		step("c is flushed")
-		_ = agent.Checkpoint(ctx, []byte("d"))
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("d"))
 		yield(&a2a.Task{ID: ec.TaskID, ContextID: ec.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}, nil)
-		_ = agent.Flush(ctx)
+		_ = agent.CallFrom(ctx).Flush(ctx)
 		step("d changes nothing")
-		_ = agent.Checkpoint(ctx, []byte("e"))
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("e"))
 		yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 	}}
 	b := start(t, engine.Config{Store: store}, resumable(x))
@@ -151,7 +151,7 @@ func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 		store := new(counting)
 		x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			for _, blob := range []string{"one", "two"} {
-				_ = agent.Checkpoint(ctx, []byte(blob))
+				_ = agent.CallFrom(ctx).Checkpoint([]byte(blob))
 				yield(&a2a.Task{ID: ec.TaskID, Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}, nil)
 			}
 			<-ctx.Done()
@@ -174,7 +174,7 @@ func TestCheckpointOfOthersIsNone(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		_ = agent.Checkpoint(ctx, []byte("x"))
+		_ = agent.CallFrom(ctx).Checkpoint([]byte("x"))
 		yield(status(ec, a2a.TaskStateInputRequired, ""), nil)
 	}}
 	b := start(t, engine.Config{Store: store}, x)
@@ -191,7 +191,7 @@ func TestFollowUpContinuesFromTheCheckpoint(t *testing.T) {
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		saved := string(agent.CallFrom(ctx).Saved)
 		if saved == "" {
-			_ = agent.Checkpoint(ctx, []byte("asked"))
+			_ = agent.CallFrom(ctx).Checkpoint([]byte("asked"))
 			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
 			return
 		}
@@ -263,7 +263,7 @@ func TestMessageWaiting(t *testing.T) {
 		}
 		yield(status(ec, a2a.TaskStateAuthRequired, "who are you?"), nil)
 		select {
-		case <-agent.MessageWaiting(ctx):
+		case <-agent.CallFrom(ctx).MessageWaiting():
 		case <-ctx.Done():
 		}
 	}}

@@ -213,7 +213,7 @@ func TestUnreadMessagesAreBounded(t *testing.T) {
 					return
 				}
 			}
-			if agent.Flush(ctx) == nil {
+			if agent.CallFrom(ctx).Flush(ctx) == nil {
 				close(began)
 			}
 			<-ctx.Done()
@@ -422,7 +422,7 @@ func TestCallReachesTheExecutor(t *testing.T) {
 			header = v[0]
 		}
 		yield(chunk(ec, "a", true), nil)
-		if err := agent.Flush(ctx); err != nil {
+		if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
 			yield(nil, err)
 			return
 		}

@@ -314,7 +314,7 @@ func TestStreamsAreNotAhead(t *testing.T) {
 	run := func(last bool) a2asrv.AgentExecutor {
 		return idempotent(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(status(ec, a2a.TaskStateWorking, "at it"), nil)
-			if agent.Flush(ctx) == nil && last {
+			if agent.CallFrom(ctx).Flush(ctx) == nil && last {
 				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 				return
 			}

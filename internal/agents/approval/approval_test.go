@@ -520,15 +520,15 @@ func TestInterruptedRuns(t *testing.T) {
 				crash, saved, noted := true, "", ""
 				w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 					saved = string(agent.CallFrom(ctx).Saved)
-					for rec, err := range agent.Journal(ctx) {
+					for rec, err := range agent.CallFrom(ctx).Journal(ctx) {
 						noted = fmt.Sprint(string(rec), err)
 					}
 					if !crash {
 						yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 						return
 					}
-					_ = agent.Checkpoint(ctx, []byte("half"))
-					_ = agent.Record(ctx, []byte("one"))
+					_ = agent.CallFrom(ctx).Checkpoint([]byte("half"))
+					_ = agent.CallFrom(ctx).Record(ctx, []byte("one"))
 					yield(status(ec, a2a.TaskStateWorking, ""), nil)
 					if tt.says {
 						yield(a2a.NewArtifactEvent(ec, a2a.NewTextPart("part")), nil)
@@ -565,7 +565,7 @@ func TestConfirmBehindTheGate(t *testing.T) {
 	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Act, "desk")
 		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-			agent.Confirm(ctx, []string{"urn:b"})
+			agent.CallFrom(ctx).Confirm([]string{"urn:b"})
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 		}
 		w.start()

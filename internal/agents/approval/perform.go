@@ -151,12 +151,12 @@ func (i *innerRun) Confirm(uris []string) { i.v.call.Confirm(uris) }
 
 // Journal implements agent.Journaler.
 func (i *innerRun) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
-	return agent.Journal(agent.WithCall(ctx, i.v.own()))
+	return i.v.own().Journal(ctx)
 }
 
 // Record implements agent.Journaler.
 func (i *innerRun) Record(ctx context.Context, record []byte) error {
-	return agent.Record(agent.WithCall(ctx, i.v.own()), record)
+	return i.v.own().Record(ctx, record)
 }
 
 // own returns the call with the agent's journal; nil if the agent is not Resumable.
@@ -169,7 +169,7 @@ func (r *request) own() *agent.Call {
 
 // Delegate implements agent.Delegator.
 func (i *innerRun) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
-	return agent.Delegate(agent.WithCall(ctx, i.v.call), d)
+	return i.v.call.Delegate(ctx, d)
 }
 
 // UntilDrain implements agent.Drainer. Only a Resumable agent may end its run at a drain, while

@@ -85,7 +85,7 @@ func (r *request) summary(ctx context.Context) string {
 		"caller": r.name(), "skill": r.skill, "level": r.wrapper.Trust.Level(ctx, trust.Subject(r.caller.ID)).Level.String(),
 		"said": text,
 	}}
-	got, err := agent.Delegate(ctx, &agent.Delegation{
+	got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{
 		Agent: r.wrapper.Summarizer, Message: m, Key: "gate summary " + r.call.Key,
 	})
 	if err != nil || got.State != task.Completed || strings.TrimSpace(got.Text) == "" {

@@ -94,7 +94,7 @@ func (s *session) await(ctx context.Context, calls []*call) error {
 		jobs = append(jobs, func(w *work) outcome { return s.awaitOne(w, c, anew) })
 	}
 	s.status(a2a.TaskStateWorking, waitsFor(calls))
-	if err := agent.Flush(ctx); err != nil {
+	if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
 		return err
 	}
 	return s.collect(ctx, jobs)

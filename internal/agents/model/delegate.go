@@ -56,7 +56,7 @@ func (s *session) delegate(ctx, until context.Context, c *call) outcome {
 // put sends the agent the prompt, or the answer to its question.
 func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegated, error) {
 	if c.answered != nil {
-		got, err := agent.Delegate(ctx, &agent.Delegation{
+		got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{
 			Agent: d.ID, TaskID: c.asked.Task, Key: c.key + "/" + c.answered.By,
 			Message: a2a.NewMessage(a2a.MessageRoleUser, c.answered.Parts...),
 		})
@@ -71,7 +71,7 @@ func (s *session) put(ctx context.Context, c *call, d *Delegate) (*agent.Delegat
 	if err := json.Unmarshal([]byte(c.Function.Arguments), &arguments); err != nil || strings.TrimSpace(arguments.Prompt) == "" {
 		return nil, &ended{`"prompt" is missing: a text with the work for the agent`}
 	}
-	return agent.Delegate(ctx, &agent.Delegation{
+	return agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{
 		Agent: d.ID, Key: c.key, Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(arguments.Prompt)),
 	})
 }

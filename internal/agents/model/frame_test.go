@@ -45,7 +45,7 @@ func TestFrames(t *testing.T) {
 			main := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				m := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("how many guests?"))
 				m.Metadata = tt.meta
-				got, err := agent.Delegate(ctx, &agent.Delegation{Agent: "clerk", Message: m})
+				got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "clerk", Message: m})
 				text := "failed"
 				if err == nil {
 					text = got.State.String()

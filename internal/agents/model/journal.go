@@ -83,7 +83,7 @@ type result struct {
 
 func load(ctx context.Context) (*transcript, error) {
 	t := new(transcript)
-	for b, err := range agent.Journal(ctx) {
+	for b, err := range agent.CallFrom(ctx).Journal(ctx) {
 		var r record
 		if err == nil {
 			err = json.Unmarshal(b, &r)
@@ -102,7 +102,7 @@ func load(ctx context.Context) (*transcript, error) {
 func (s *session) note(ctx context.Context, r *record) error {
 	b, err := json.Marshal(r)
 	if err == nil {
-		err = agent.Record(ctx, b)
+		err = agent.CallFrom(ctx).Record(ctx, b)
 	}
 	if err == nil {
 		err = s.t.apply(r)

@@ -97,7 +97,7 @@ func delegateTo(t *testing.T, a *model.Agent, m *a2a.Message) *agent.Delegated {
 	var got *agent.Delegated
 	main := agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		var err error
-		if got, err = agent.Delegate(ctx, &agent.Delegation{Agent: "clerk", Message: m}); err != nil {
+		if got, err = agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "clerk", Message: m}); err != nil {
 			t.Errorf("Delegate: %v", err)
 		}
 		yield(agent.Status(ec, a2a.TaskStateCompleted), nil)

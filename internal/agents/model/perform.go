@@ -101,7 +101,7 @@ func (s *session) together(ctx context.Context, batch []*call) error {
 	if len(jobs) == 0 {
 		return nil
 	}
-	if err := agent.Flush(ctx); err != nil {
+	if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
 		return err
 	}
 	return s.collect(ctx, jobs)
@@ -111,7 +111,7 @@ func (s *session) together(ctx context.Context, batch []*call) error {
 func (s *session) collect(ctx context.Context, jobs []job) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	until, stop := agent.UntilDrain(ctx) // shared by all jobs: the last call of UntilDrain applies
+	until, stop := agent.CallFrom(ctx).UntilDrain(ctx) // shared by all jobs: the last call of UntilDrain applies
 	defer stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -159,7 +159,7 @@ func (s *session) settle(ctx context.Context, r *record) error {
 		if err := s.remember(ctx, r.Arrived); err != nil {
 			return err
 		}
-		return agent.Flush(ctx) // the next event may be late
+		return agent.CallFrom(ctx).Flush(ctx) // the next event may be late
 	}
 	return nil
 }

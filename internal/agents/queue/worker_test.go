@@ -37,8 +37,8 @@ func TestExecutorContext(t *testing.T) {
 		var seen []bool
 		h.startWorker(agent.Func(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			c, p := agent.CallFrom(ctx), auth.PrincipalFrom(ctx)
-			_, delegated := agent.Delegate(ctx, &agent.Delegation{Agent: "x", Message: ec.Message})
-			onward, err := agent.OutgoingDelegation(ctx)
+			_, delegated := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "x", Message: ec.Message})
+			onward, err := agent.CallFrom(ctx).OutgoingDelegation(ctx)
 			seen = append(seen,
 				c.Key == string(ec.TaskID)+"/1", c.Attempt == 1, c.Agent == "far", c.Skill == "far", string(c.Metadata) == `{"n":1.0}`,
 				ec.Metadata["n"] == 1.0, ec.StoredTask == nil, ec.User.Name == "alice", p.ID == "alice", ec.ContextID != "",
@@ -158,7 +158,7 @@ func TestFlushWaitsForTheHub(t *testing.T) {
 			at := time.Now()
 			time.Sleep(time.Second)
 			yield(status(ec, a2a.TaskStateWorking, "half"), nil)
-			if err := agent.Flush(ctx); err != nil {
+			if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
 				t.Errorf("Flush = %v", err)
 			}
 			flushed <- time.Since(at)
@@ -188,7 +188,7 @@ func TestRunWaitsForPermission(t *testing.T) {
 			}
 			yield(status(ec, a2a.TaskStateAuthRequired, "sign here"), nil)
 			select {
-			case <-agent.MessageWaiting(ctx):
+			case <-agent.CallFrom(ctx).MessageWaiting():
 			case <-ctx.Done():
 				t.Error("the run was ended")
 			}

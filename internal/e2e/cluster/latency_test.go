@@ -84,7 +84,7 @@ func (s *system) listen(name string) <-chan time.Time {
 			if x.StoredTask == nil && yield(agent.Status(x, a2a.TaskStateWorking), nil) {
 				reached <- time.Now()
 				select {
-				case <-agent.MessageWaiting(ctx):
+				case <-agent.CallFrom(ctx).MessageWaiting():
 					reached <- time.Now()
 				case <-ctx.Done():
 				}

@@ -227,7 +227,7 @@ func TestTraceOfADelegation(t *testing.T) {
 	t.Parallel()
 	h := &parley.Hub{}
 	h.Handle(card("boss"), agentFunc(func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		if _, err := agent.Delegate(ctx, &agent.Delegation{Agent: "teller", Message: ec.Message}); err != nil {
+		if _, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "teller", Message: ec.Message}); err != nil {
 			yield(nil, err)
 			return
 		}

@@ -61,7 +61,7 @@ type Turn struct{ Question, Answer string }
 // Run is the run of an agent that asks a question.
 type Run interface {
 	// Delegate asks an agent of the hub on behalf of the task with the question, as
-	// agent.Delegate does for a run of it. If the hub drains, it waits until ctx ends.
+	// agent.Call.Delegate does for a run of it. If the hub drains, it waits until ctx ends.
 	Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error)
 	// AddStatus adds a status to the task, still WORKING, that explains to callers why the answer
 	// takes time. It does so once for a question, even if the question is asked again. The

@@ -121,7 +121,7 @@ func (e executor) perform(ctx context.Context, w *writer) {
 	case Chunks:
 		w.chunks(rest)
 	case Hold:
-		if agent.Flush(ctx) == nil && e.gate.wait(ctx) {
+		if agent.CallFrom(ctx).Flush(ctx) == nil && e.gate.wait(ctx) {
 			w.chunks(rest)
 		}
 	case Ask:
