@@ -166,8 +166,8 @@ func (s *session) check(i int, b block, want *block) {
 }
 
 // others are the programs that blocks of the kind "sh elsewhere" are for. ./parley is the program that a clone
-// builds, see .ci/empty.
-var others = regexp.MustCompile(`^(sudo |)(git|make|cp|go|npm|docker|helm|kubectl|systemctl|apt|dpkg|rpm|brew|claude|cd|\./parley)\b`)
+// builds, see .ci/empty. What sha256sum verifies and install.sh downloads is a release.
+var others = regexp.MustCompile(`^(sudo |)(git|make|cp|go|npm|docker|helm|kubectl|systemctl|apt|dpkg|rpm|brew|scoop|sha256sum|claude|cd|\./parley|curl .*/install\.sh)\b`)
 
 // foreign checks that a block which is not run is for programs that no test has.
 func (s *session) foreign(b block) {
