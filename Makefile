@@ -2,7 +2,7 @@
 
 TOOL = go tool -modfile=internal/tools/go.mod
 
-.PHONY: build check check-all lint test bench fuzz sdk
+.PHONY: build check check-all lint test bench fuzz sdk site
 
 # build makes the program as releases have it: static, without symbols and debug information.
 build:
@@ -13,6 +13,10 @@ sdk:
 	mkdir -p bin
 	cd sdk/python && .venv/bin/python -m flit_core.wheel --outdir ../../bin
 	cd sdk/ts && npm ci --no-audit --no-fund && npm run build && npm pack --pack-destination ../../bin
+
+# site builds the manual as a site in bin/site. It needs Python.
+site:
+	.ci/site
 
 # HEAVY are the packages whose tests start many processes, a broker or a database. Together they
 # take longer than all others; check-all and continuous integration test them, too.
