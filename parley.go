@@ -38,5 +38,5 @@ package parley
 
 import "github.com/parley-a2a/parley/internal/version"
 
-// Version is the version of this release.
-const Version = version.Version
+// Version is the version of this module in the program, such as "0.1.0".
+var Version = version.Version

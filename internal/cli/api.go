@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // hubFlags are the flags of the commands that use a hub's own interface, /api/v1.
@@ -119,7 +120,7 @@ func (f *hubFlags) request(ctx context.Context, request string, in any) (*http.R
 	if err != nil {
 		return nil, usagef("--url %q is not a URL", f.URL)
 	}
-	req.Header.Set("User-Agent", "parley/"+build().version)
+	req.Header.Set("User-Agent", "parley/"+version.Version)
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 	"github.com/parley-a2a/parley/internal/file/textfile"
 	"github.com/parley-a2a/parley/internal/outbound/caller"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 type checkCmd struct {
@@ -109,7 +110,7 @@ func (c *checkCmd) checkOptions() (check.Options, error) {
 	o := check.Options{
 		URL: c.at(), Only: c.Only, Webhook: c.Webhook,
 		Wire: wire.Options{
-			HTTP: transport, Key: c.APIKey, Timeout: c.Timeout, UserAgent: "parley/" + build().version,
+			HTTP: transport, Key: c.APIKey, Timeout: c.Timeout, UserAgent: "parley/" + version.Version,
 			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return c.grpc(ctx, url) },
 		},
 	}

@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 type manCmd struct{}
 
 func (manCmd) Run(o *OS, k *kong.Kong) error {
 	w := o.Stdout
-	fmt.Fprintf(w, ".TH PARLEY 1 \"\" \"parley %s\"\n.SH NAME\nparley \\- a durable hub for AI agents\n", roff(build().version))
+	fmt.Fprintf(w, ".TH PARLEY 1 \"\" \"parley %s\"\n.SH NAME\nparley \\- a durable hub for AI agents\n", roff(version.Version))
 	fmt.Fprintf(w, ".SH SYNOPSIS\n.B parley\n.I command\n[flags]\n.SH DESCRIPTION\n%s\n.SH COMMANDS\n", roff(k.Model.Help))
 	for _, leaf := range k.Model.Leaves(true) {
 		manSection(w, leaf)

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/suggest"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // defaultURL is the default address of "parley serve".
@@ -46,7 +47,7 @@ func (t *target) hub() hubFlags {
 func (t *target) options() client.Options {
 	o := client.Options{
 		Key: t.APIKey, Credentials: client.Credentials{TLS: t.files()},
-		Header: http.Header{"User-Agent": {"parley/" + build().version}},
+		Header: http.Header{"User-Agent": {"parley/" + version.Version}},
 		Transports: map[a2a.TransportProtocol]client.Transport{
 			a2a.TransportProtocolGRPC: caller.Dial,
 		},

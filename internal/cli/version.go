@@ -22,7 +22,7 @@ func (v *versionCmd) Run(o *OS) error {
 	protocols := []string{string(a2a.Version)}
 	if v.JSON {
 		return json.NewEncoder(o.Stdout).Encode(map[string]any{
-			"version": b.version, "commit": b.commit, "modified": b.modified, "date": b.date, "go": runtime.Version(), "protocols": protocols,
+			"version": version.Version, "commit": b.commit, "modified": b.modified, "date": b.date, "go": runtime.Version(), "protocols": protocols,
 			"modules": b.modules,
 		})
 	}
@@ -34,7 +34,7 @@ func (v *versionCmd) Run(o *OS) error {
 		commit += " of " + b.date
 	}
 	fmt.Fprintf(o.Stdout, "parley %s\ncommit %s\n%s %s/%s\nA2A %s\n",
-		b.version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(protocols, ", "))
+		version.Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, strings.Join(protocols, ", "))
 	if v.Modules {
 		for _, m := range b.modules {
 			fmt.Fprintln(o.Stdout, m.Path, m.Version)
@@ -43,11 +43,11 @@ func (v *versionCmd) Run(o *OS) error {
 	return nil
 }
 
-// buildInfo is the version and the source revision of the program.
+// buildInfo is the source revision and the modules of the program.
 type buildInfo struct {
-	version, commit, date string // date is the time of the commit
-	modified              bool
-	modules               []module
+	commit, date string // date is the time of the commit
+	modified     bool
+	modules      []module
 }
 
 // module is a module that the program contains.
@@ -66,11 +66,7 @@ func build() buildInfo {
 }
 
 func readBuild(info *debug.BuildInfo) buildInfo {
-	b := buildInfo{version: version.Version, commit: "unknown"}
-	// A program that was built from a tag has the version of its module.
-	if v := info.Main.Version; strings.HasPrefix(v, "v") && !strings.HasPrefix(v, "v0.0.0-") && !strings.Contains(v, "+") {
-		b.version = strings.TrimPrefix(v, "v")
-	}
+	b := buildInfo{commit: "unknown"}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace

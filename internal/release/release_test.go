@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
@@ -81,7 +82,35 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestReproducible: two builds in two folders are the same bytes, and name no folder.
+// TestOneVersion: the workers in other languages, the chart and the pages name the version of the next release.
+func TestOneVersion(t *testing.T) {
+	t.Parallel()
+	for file, pattern := range map[string]string{
+		"sdk/python/src/parley_worker/__init__.py": `__version__ = "(.+)"`,
+		"sdk/ts/package.json":                      `"name": "parley-worker",\s+"version": "(.+)"`,
+		"sdk/ts/package-lock.json":                 `"name": "parley-worker",\s+"version": "(.+)"`,
+		"deploy/helm/parley/Chart.yaml":            `(?m)^(?:version|appVersion): "?([^"\n]+)`,
+		"docs/howto/install.md":                    `parley_([0-9.]+)_`,
+		"docs/howto/kubernetes.md":                 `tag: "(.+)"`,
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no version like %s", file, pattern)
+		}
+		for _, m := range found {
+			if m[1] != version.Next {
+				t.Errorf("%s has the version %s, internal/version has %s", file, m[1], version.Next)
+			}
+		}
+	}
+}
+
+// TestReproducible: two builds in two folders are the same bytes, name no folder, and have the version that the
+// linker was given.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	testenv.Env(t, testenv.CI) // it compiles the program with other flags than the tests
@@ -104,7 +133,8 @@ func linked(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "parley")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, "./cmd/parley")
+	const ldflags = "-ldflags=-s -w -X github.com/parley-a2a/parley/internal/version.source=1.2.3"
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", ldflags, "-o", program, "./cmd/parley")
 	cmd.Dir, cmd.Env = clone, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "PWD="+clone)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -114,6 +144,9 @@ func linked(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Logf("the program has %d bytes", len(text))
+	if out, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "parley 1.2.3\n") {
+		t.Errorf("parley version: %v\n%s", err, out)
+	}
 	if strings.Contains(string(text), root) || strings.Contains(string(text), dir) {
 		t.Errorf("the program contains the name of its folder")
 	}

@@ -1,6 +1,42 @@
-// Package version has the version of Parley. It imports nothing, so that every package can name the
-// version. The facade exports it as parley.Version.
+// Package version has the version of Parley. It imports no other package of the module, so that each of them can
+// name the version. The facade exports it as parley.Version.
 package version
 
-// Version is the version of this module.
-const Version = "0.1.0-dev"
+import (
+	"cmp"
+	"runtime/debug"
+	"strings"
+)
+
+// Next is the version of the next release. The workers in other languages and the chart have the same.
+const Next = "0.1.0"
+
+// source is the version of a program that was built from neither a tag nor a published module. Who packages the
+// program from an archive of the source sets it:
+//
+//	go build -ldflags "-X github.com/parley-a2a/parley/internal/version.source=0.1.0" ./cmd/parley
+var source = Next + "-dev"
+
+// Version is the version of this module in the program.
+var Version = cmp.Or(published(debug.ReadBuildInfo()), source)
+
+// published returns the version that the Go command has recorded for this module, which is the tag without its v,
+// or "" for a working copy. In the program of an embedder, the module is one of its dependencies.
+func published(info *debug.BuildInfo, ok bool) string {
+	if !ok {
+		return ""
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path != "github.com/parley-a2a/parley" {
+			continue
+		}
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		v, ok := strings.CutPrefix(m.Version, "v")
+		if ok && !strings.HasPrefix(v, "0.0.0-") && !strings.Contains(v, "+") {
+			return v
+		}
+	}
+	return ""
+}

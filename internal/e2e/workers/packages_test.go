@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
+	"github.com/parley-a2a/parley/internal/version"
 )
 
 // broker is a broker that can be restarted.
@@ -64,7 +65,7 @@ func installTarball(t *testing.T) hubtest.Command {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "package.json"), []byte("{}"), 0o600))
 	run(t, sdk(t, "ts"), "npm", "pack", "--silent", "--pack-destination", dir)
-	run(t, dir, "npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", "./parley-worker-1.0.0.tgz")
+	run(t, dir, "npm", "install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", "./parley-worker-"+version.Next+".tgz")
 	text, err := os.ReadFile(sdk(t, "ts", "tests", "beside_agent.mjs"))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "agent.mjs"), text, 0o600))

@@ -16,6 +16,7 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/deb"
 	"github.com/goreleaser/nfpm/v2/files"
 	_ "github.com/goreleaser/nfpm/v2/rpm"
+	"github.com/sassoftware/go-rpmutils"
 )
 
 const root = "../../.."
@@ -51,7 +52,7 @@ func TestConfiguration(t *testing.T) {
 			t.Errorf("the Makefile has no %s", flag)
 		}
 	}
-	if b.ModTimestamp != "{{ .CommitTimestamp }}" || strings.Join(b.Flags, " ") != "-trimpath" || strings.Join(b.Ldflags, " ") != "-s -w" || len(b.Gcflags) > 0 {
+	if b.ModTimestamp != "{{ .CommitTimestamp }}" || strings.Join(b.Flags, " ") != "-trimpath -buildvcs=true" || strings.Join(b.Ldflags, " ") != "-s -w" || len(b.Gcflags) > 0 {
 		t.Errorf("the build is %+v; two builds of a tag must be the same bytes, and those of make", b)
 	}
 }
@@ -78,41 +79,72 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// TestPackages builds a package of each format with the files of the configuration, and lists
-// those of the Debian package with its own tool.
+// unpack has the program or library that unpacks each format.
+var unpack = map[string]func(name, dir string) error{
+	"deb": func(name, dir string) error { return exec.Command("dpkg-deb", "-x", name, dir).Run() },
+	"rpm": func(name, dir string) error {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		p, err := rpmutils.ReadRpm(f)
+		if err != nil {
+			return err
+		}
+		if err := p.ExpandPayload(dir); err != nil {
+			return err
+		}
+		files, err := p.Header.GetFiles()
+		if err != nil {
+			return err
+		}
+		for _, f := range files { // ExpandPayload ignores the modes
+			if err := os.Chmod(filepath.Join(dir, f.Name()), os.FileMode(f.Mode()).Perm()); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+}
+
+// TestPackages builds a package of each format with the files of the configuration, unpacks it, and runs its
+// program.
 func TestPackages(t *testing.T) {
-	prepared := t.TempDir()
-	run := exec.Command("go", "run", "./internal/release", "prepare", prepared)
-	run.Dir = root
-	if out, err := run.CombinedOutput(); err != nil {
-		t.Fatalf("prepare: %v\n%s", err, out)
+	dir := t.TempDir()
+	prepared, program := filepath.Join(dir, "files"), filepath.Join(dir, "parley")
+	for _, args := range [][]string{{"run", "./internal/release", "prepare", prepared}, {"build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/parley"}} {
+		run := exec.Command("go", args...)
+		run.Dir = root
+		if out, err := run.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", run.Args, err, out)
+		}
 	}
 	for _, format := range project(t).NFPMs[0].Formats {
-		name := filepath.Join(t.TempDir(), "parley."+format)
-		build(t, format, name, prepared)
-		if format != "deb" {
-			continue
-		}
-		list, err := exec.Command("dpkg-deb", "-c", name).CombinedOutput()
-		if err != nil {
-			t.Fatalf("dpkg-deb: %v\n%s", err, list)
+		name, installed := filepath.Join(dir, "parley."+format), filepath.Join(dir, format)
+		build(t, format, name, prepared, program)
+		if err := unpack[format](name, installed); err != nil {
+			t.Fatalf("unpack the %s: %v", format, err)
 		}
 		for _, want := range []string{
-			"./usr/bin/parley", "./usr/lib/systemd/system/parley.service", "./usr/lib/sysusers.d/parley.conf", "./etc/parley/parley.yaml",
-			"./usr/share/man/man1/parley.1", "./usr/share/bash-completion/completions/parley", "./usr/share/doc/parley/THIRD_PARTY_LICENSES",
+			"usr/lib/systemd/system/parley.service", "usr/lib/sysusers.d/parley.conf", "etc/parley/parley.yaml",
+			"usr/share/man/man1/parley.1", "usr/share/bash-completion/completions/parley", "usr/share/doc/parley/THIRD_PARTY_LICENSES",
 		} {
-			if !strings.Contains(string(list), " "+want+"\n") {
-				t.Errorf("the package has no %s:\n%s", want, list)
+			if _, err := os.Stat(filepath.Join(installed, want)); err != nil {
+				t.Errorf("the %s has no %s: %v", format, want, err)
 			}
+		}
+		if out, err := exec.Command(filepath.Join(installed, "usr", "bin", "parley"), "version").Output(); err != nil || !bytes.HasPrefix(out, []byte("parley ")) {
+			t.Errorf("the program of the %s: %v\n%s", format, err, out)
 		}
 	}
 }
 
-// build writes a package.
-func build(t *testing.T, format, name, prepared string) {
+// build writes a package of a program and the prepared files.
+func build(t *testing.T, format, name, prepared, program string) {
 	t.Helper()
 	c := project(t).NFPMs[0]
-	contents := files.Contents{{Source: filepath.Join(root, "LICENSE"), Destination: "/usr/bin/parley", FileInfo: &files.ContentFileInfo{Mode: 0o755}}}
+	contents := files.Contents{{Source: program, Destination: "/usr/bin/parley", FileInfo: &files.ContentFileInfo{Mode: 0o755}}}
 	for _, f := range c.Contents {
 		src := filepath.Join(root, f.Source)
 		if rest, ok := strings.CutPrefix(f.Source, "dist-files/"); ok {

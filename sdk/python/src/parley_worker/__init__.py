@@ -8,4 +8,4 @@ __all__ = [
     "BusRefused", "Content", "Event", "Failed", "Job", "Part", "Question", "Refused", "Unanswered", "Worker",
     "artifact", "completed", "message", "status", "working",
 ]  # fmt: skip
-__version__ = "1.0.0"
+__version__ = "0.1.0"
