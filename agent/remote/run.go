@@ -247,7 +247,7 @@ func unreachableReason(err error) string {
 		return u.Error()
 	}
 	if errors.Is(err, peer.ErrDetached) {
-		return "is not reachable: its time was over before there was a connection"
+		return "is not reachable: it timed out before there was a connection"
 	}
 	return "is not reachable: " + reason(err)
 }

@@ -304,7 +304,7 @@ func (v *verifier) untrue(here *link, r *raw) {
 			"the line was inserted behind entry %d: it is not an entry, and the next line follows that one", v.last.seq)})
 		return
 	}
-	text := "the line was changed: it has not the form of an entry"
+	text := "the line was changed: it is not an entry"
 	if v.rep.First == 0 {
 		v.rep.First = here.seq
 	}

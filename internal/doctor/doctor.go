@@ -206,7 +206,7 @@ func access(f *Facts) []Finding {
 		return []Finding{{Wrong, subject, "no key is valid any more: the hub refuses every caller", "make one with \"parley keys add --data …\""}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && open != "":
 		return []Finding{{
-			Wrong, subject, "the hub will not start: there are no keys, and other machines reach " + open,
+			Wrong, subject, "the hub will not start: there are no keys, and other machines can reach " + open,
 			"give callers keys with \"parley keys add --data …\", or name issuers in auth.tokens",
 		}}
 	case f.Issuers+f.rules() == 0 && alive == 0:

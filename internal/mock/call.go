@@ -120,9 +120,9 @@ func (c *call) noteMessage(a *matchInput, in *op.Send) {
 }
 
 func (c *call) notFound() {
-	c.record.Problem = "there is nothing at this path"
+	c.record.Problem = "nothing is served at this path"
 	c.begin()
-	http.Error(c.w, "there is nothing at this path; agents are at "+strings.Join(c.server.paths(), ", "), http.StatusNotFound)
+	http.Error(c.w, "nothing is served at this path; agents are at "+strings.Join(c.server.paths(), ", "), http.StatusNotFound)
 }
 
 func (s *Server) paths() []string {

@@ -331,7 +331,7 @@ func deathOf(h amqp.Table) (from bus.Address, why string) {
 		case "expired":
 			continue // a delay is over
 		case "delivery_limit":
-			return bus.Queue(queue), "taken back by the broker too often"
+			return bus.Queue(queue), "redelivered by the broker too often"
 		default:
 			return bus.Queue(queue), "broker: " + reason
 		}

@@ -349,7 +349,7 @@ func (b *Toolbox) nextOf(sent *hubclient.Sent, t *talk, later string) string {
 	case state == a2a.TaskStateAuthRequired:
 		return fmt.Sprintf("The agent waits for a permission or a sign-in by a person. After that, call continue_task with task_id %q.", id)
 	case !state.Terminal():
-		return "The agent is still at work. " + later
+		return "The agent is still working. " + later
 	}
 	return ""
 }

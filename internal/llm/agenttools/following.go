@@ -33,7 +33,7 @@ func (b *Toolbox) following() []tool {
 		}},
 		{fields: args.Fields{taskField}, run: b.cancelTask, Tool: llm.Tool{
 			Name: "cancel_task", Title: "Cancel a task", Output: schemaOf(reportMembers), Idempotent: true, Destructive: true,
-			Description: "Cancels a task that is not needed any more. One that has ended cannot be canceled.",
+			Description: "Cancels a task that is no longer needed. A task that has ended cannot be canceled.",
 		}},
 		{fields: list, run: b.listTasks, Tool: llm.Tool{
 			Name: "list_tasks", Title: "List tasks", Output: schemaOf(taskOutput), ReadOnly: true,

@@ -67,7 +67,7 @@ func (b *Toolbox) notes() []tool {
 		}},
 		{fields: save, run: b.saveNote, Tool: llm.Tool{
 			Name: "save_to_working_memory", Title: "Write a note", Output: schemaOf(noteMembers), Idempotent: true,
-			Description: "Remembers a text for a while, in place of the note with the same key.",
+			Description: "Remembers a text for a while. It replaces the note with the same key.",
 		}},
 		{fields: args.Fields{own}, run: b.deleteNote, Tool: llm.Tool{
 			Name: "delete_from_working_memory", Title: "Delete a note", Output: schemaOf(deletedOutput), Idempotent: true, Destructive: true,

@@ -100,7 +100,7 @@ func (h *Hub) readItem(ctx context.Context, it *inbox.Item) error {
 func (h *Hub) withdraw(ctx context.Context, id inbox.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	in := adminjson.Decision{Text: "The asking agent does not wait any more."}
+	in := adminjson.Decision{Text: "The agent that asked no longer waits."}
 	r := &request{method: http.MethodPost, path: "/inbox/" + string(id) + "/refuse", in: in}
 	if err := h.try(ctx, r); err != nil && h.Logger != nil {
 		h.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)

@@ -94,7 +94,7 @@ func (s *Script) Complete(ctx context.Context, r *llm.Request) iter.Seq2[*llm.De
 				return
 			}
 		}
-		yield(nil, &llm.ProviderError{Message: "no turn of the script fits: the last message is " + strconv.Quote(clip.Bytes(at.last, maxClip)), Final: true})
+		yield(nil, &llm.ProviderError{Message: "no turn of the script matches: the last message is " + strconv.Quote(clip.Bytes(at.last, maxClip)), Final: true})
 	}
 }
 

@@ -52,7 +52,7 @@ turns:
 		msgs []llm.ChatMessage
 	}{
 		{"First.", []llm.ChatMessage{message("user", "once")}},
-		{`!no turn of the script fits: the last message is "once"`, []llm.ChatMessage{message("user", "once")}},
+		{`!no turn of the script matches: the last message is "once"`, []llm.ChatMessage{message("user", "once")}},
 		{"Ok.", []llm.ChatMessage{message("system", "Be brief."), message("user", "hi")}},
 		{`I ask. ask{"n":2,"where":["Oslo"]} look{`, []llm.ChatMessage{message("user", "How is the weather in Oslo?")}},
 		{"cats again.", []llm.ChatMessage{message("user", "talk about cats"), call, {Role: "tool", ToolCallID: "c"}}},

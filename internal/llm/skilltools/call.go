@@ -190,7 +190,7 @@ func nextOf(state a2a.TaskState) (string, bool) {
 	case state == a2a.TaskStateAuthRequired:
 		return "The agent waits for a person's permission. After that, call this tool again with this task_id.", false
 	case !state.Terminal():
-		return "The agent is still at work; the time to wait was over.", false
+		return "The agent is still working; the wait timed out.", false
 	}
 	return "The agent has not done it. Rephrase the request, or choose another tool.", true
 }

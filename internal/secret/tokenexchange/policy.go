@@ -110,7 +110,7 @@ func (p *Policy) assert(ctx context.Context) (string, error) {
 
 // errNoBearer is returned if the caller's own token is not available.
 var errNoBearer = errors.New("it needs the caller's own token, but the caller sent none with the message, " +
-	"or the hub, which keeps tokens in memory alone, was started anew since; send a new message with a token")
+	"or the hub, which keeps tokens only in memory, was restarted since; send a new message with a token")
 
 func forward(ctx context.Context) (string, error) {
 	t := usertoken.From(ctx).Reveal()

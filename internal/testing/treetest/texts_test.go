@@ -49,18 +49,13 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// texts returns the texts of more than one word that s passes to functions, without SQL, and those of
-// help tags.
+// texts returns the texts of more than one word in s, without SQL, and those of help tags.
 func (s *source) texts() (all []string) {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.CallExpr:
-			for _, arg := range n.Args {
-				if lit, ok := arg.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-					if text, err := strconv.Unquote(lit.Value); err == nil && isText(text) {
-						all = append(all, strconv.Quote(text))
-					}
-				}
+		case *ast.BasicLit:
+			if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING && isText(text) {
+				all = append(all, strconv.Quote(text))
 			}
 		case *ast.Field:
 			if n.Tag == nil {
@@ -71,6 +66,7 @@ func (s *source) texts() (all []string) {
 					all = append(all, strconv.Quote(help))
 				}
 			}
+			return false // fields of structs within are reached by no one who prints a text
 		}
 		return true
 	})

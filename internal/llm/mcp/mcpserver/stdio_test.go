@@ -52,7 +52,7 @@ func TestBadLines(t *testing.T) {
 		{`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not taken: send one message a line"}}`},
 		{`{"a":"` + strings.Repeat("a", 600) + `"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message has more than 500 bytes"}}`},
 		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"nothing"}}`, `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown tool \"nothing\""}}`},
-		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"error":{"code":-32600,"message":"id: 1.5 is no integer between -(2^53-1) and 2^53-1; use such an integer or a string"}}`},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"error":{"code":-32600,"message":"id: 1.5 is not an integer from -(2^53-1) to 2^53-1; use one, or a string"}}`},
 		{`{"jsonrpc":"2.0","id":4,"method":"ping"}`, `{"jsonrpc":"2.0","id":4,"result":{}}`},
 	} {
 		if diff := cmp.Diff(c.want, h.ask(c.line)); diff != "" {

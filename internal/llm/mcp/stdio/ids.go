@@ -47,6 +47,6 @@ func kept(value json.RawMessage) bool {
 func unkept(field string, value json.RawMessage) *jsonrpc.Error {
 	return &jsonrpc.Error{
 		Code:    jsonrpc.CodeInvalidRequest,
-		Message: field + ": " + string(value) + " is no integer between -(2^53-1) and 2^53-1; use such an integer or a string",
+		Message: field + ": " + string(value) + " is not an integer from -(2^53-1) to 2^53-1; use one, or a string",
 	}
 }
