@@ -90,6 +90,7 @@ func TestOneVersion(t *testing.T) {
 		"sdk/ts/package.json":                      `"name": "parley-worker",\s+"version": "(.+)"`,
 		"sdk/ts/package-lock.json":                 `"name": "parley-worker",\s+"version": "(.+)"`,
 		"deploy/helm/parley/Chart.yaml":            `(?m)^(?:version|appVersion): "?([^"\n]+)`,
+		"CONTRIBUTING.md":                          `(?m)^V=(.+)$`,
 		"docs/howto/install.md":                    `parley_([0-9.]+)_`,
 		"docs/howto/kubernetes.md":                 `tag: "(.+)"`,
 	} {
