@@ -20,20 +20,8 @@ type TaskInfo struct {
 	// Task is the task with its messages as JSON of the protocol, in answers about one task of
 	// any owner; otherwise empty.
 	Task json.RawMessage `json:"task,omitempty"`
-	// Waiting is why the task does not proceed, in answers about one task that has not ended;
-	// otherwise nil.
+	// Waiting is why the task does not proceed; nil if it has ended.
 	Waiting *Waiting `json:"waiting,omitempty"`
-}
-
-// Waiting is why a task does not proceed.
-type Waiting struct {
-	// Code is a stable name: input-required, auth-required, store-failed, agent-missing, agent-paused,
-	// context-busy, run-limit, recovering, broker-down, no-worker, in-queue, agent-down or running.
-	Code string `json:"code"`
-	// Text is a sentence for people, without a period.
-	Text string `json:"text"`
-	// Command is a command that helps; empty if there is none for the caller.
-	Command string `json:"command,omitempty"`
 }
 
 // TaskCounts is the answer of GET /api/v1/counts.

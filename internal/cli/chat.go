@@ -90,7 +90,11 @@ func (t *conversation) send(ctx context.Context, text string) error {
 	}
 	t.shown = s.show.shown
 	return t.os.interruptible(ctx, func(in interrupts) error {
+		hub := t.cmd.hub()
+		explain, end := hub.explaining(in.hard, t.os)
+		s.explain = explain
 		err := s.send(in, m)
+		end()
 		t.remember(&s.show.fold)
 		if err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -27,7 +26,7 @@ func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op admin
 		return err
 	}
 	return (&asking[adminapi.Operated]{
-		hubFlags: &c.hubFlags, request: "POST " + adminapi.Root + "/tasks/" + url.PathEscape(id) + "/" + verb, in: &op, json: c.JSON,
+		hubFlags: &c.hubFlags, request: "POST " + taskPath(id) + "/" + verb, in: &op, json: c.JSON,
 		text: func(t *adminapi.Operated) string {
 			return fmt.Sprintf("%s\t%s\t%s\n", printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), plain(string(cmp.Or(t.Assigned, t.Agent))))
 		},

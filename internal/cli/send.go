@@ -63,7 +63,8 @@ func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, o *
 	if m.TaskID != "" && !sh.json {
 		s.recall(in.soft, m.TaskID)
 	}
-	explain, end := c.explaining(in.hard, o)
+	hub := c.hub()
+	explain, end := hub.explaining(in.hard, o)
 	s.explain = explain
 	err := s.send(in, m)
 	end()

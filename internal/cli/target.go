@@ -100,18 +100,26 @@ func unauthenticated(err error, key string) error {
 
 // flags returns the flags with which another command reaches the same agent.
 func (t *target) flags() string {
-	var b strings.Builder
-	if t.URL != defaultURL {
-		b.WriteString(" --url " + quote(t.URL))
+	hub := t.hub()
+	if t.Agent == "" {
+		return hub.flags()
 	}
-	for _, f := range []struct{ name, value string }{
-		{"--agent", t.Agent},
-		{"--ca", t.CA},
-		{"--client-cert", t.ClientCert},
-		{"--client-key", t.ClientKey},
+	return hub.flags() + " --agent " + quote(t.Agent)
+}
+
+// flags returns the flags with which another command reaches the same hub.
+func (f *hubFlags) flags() string {
+	var b strings.Builder
+	if f.URL != defaultURL {
+		b.WriteString(" --url " + quote(f.URL))
+	}
+	for _, c := range []struct{ name, value string }{
+		{"--ca", f.CA},
+		{"--client-cert", f.ClientCert},
+		{"--client-key", f.ClientKey},
 	} {
-		if f.value != "" {
-			b.WriteString(" " + f.name + " " + quote(f.value))
+		if c.value != "" {
+			b.WriteString(" " + c.name + " " + quote(c.value))
 		}
 	}
 	return b.String()

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -67,10 +68,35 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 }
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
-	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
-		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID)}
+	waits := sync.OnceValue(func() map[a2a.TaskID]*adminjson.Waiting { return c.waits(ctx, req) })
+	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tWAITING", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
+		waiting := "-"
+		if !t.Status.State.Terminal() && !o.Quiet {
+			waiting = waitingName(waits()[t.ID])
+		}
+		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID), waiting}
 	}}
 	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
+}
+
+// waits asks a Parley hub why tasks of a list do not proceed: the last changed ones, so that a list of all
+// tasks costs one question. Other servers do not say.
+func (c *tasksListCmd) waits(ctx context.Context, req *a2a.ListTasksRequest) map[a2a.TaskID]*adminjson.Waiting {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	q := url.Values{
+		"agent": {c.Agent}, "context": {req.ContextID}, "state": {string(req.Status)}, "pageSize": {strconv.Itoa(maxPage)},
+	}
+	var list adminjson.TaskList
+	hub := c.hub()
+	if hub.ask(ctx, "GET "+adminapi.Root+"/tasks?"+q.Encode(), nil, &list) != nil {
+		return nil
+	}
+	all := make(map[a2a.TaskID]*adminjson.Waiting, len(list.Tasks))
+	for i := range list.Tasks {
+		all[list.Tasks[i].TaskID] = list.Tasks[i].Waiting
+	}
+	return all
 }
 
 func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o *OS) error {
@@ -82,11 +108,11 @@ func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o
 		q.Set("state", string(req.Status))
 	}
 	t := &table[*adminjson.TaskInfo]{
-		heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tOWNER\tAGENT", none: "No tasks.", json: c.JSON,
+		heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tOWNER\tAGENT\tWAITING", none: "No tasks.", json: c.JSON,
 		row: func(t *adminjson.TaskInfo) []any {
 			return []any{
 				printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt),
-				printable(t.ContextID), printable(t.Owner), printable(t.Agent),
+				printable(t.ContextID), printable(t.Owner), printable(t.Agent), printable(waitingName(t.Waiting)),
 			}
 		},
 	}
@@ -134,8 +160,9 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.JSON || task.Status.State.Terminal() {
 			return err
 		}
-		if w := c.waiting(in.soft, task.ID); w != nil {
-			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", c.reason(w))
+		hub := c.hub()
+		if w := hub.waiting(in.soft, task.ID); w != nil {
+			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", hub.reason(w))
 		}
 		return err
 	})
@@ -152,7 +179,7 @@ func (c *tasksGetCmd) inspect(ctx context.Context, o *OS) error {
 		return err
 	}
 	var info adminjson.TaskInfo
-	if err := hub.ask(ctx, "GET "+adminapi.Root+"/tasks/"+url.PathEscape(id)+"?"+q.Encode(), nil, &info); err != nil {
+	if err := hub.ask(ctx, "GET "+taskPath(id)+"?"+q.Encode(), nil, &info); err != nil {
 		return err
 	}
 	if c.JSON {

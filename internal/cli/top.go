@@ -237,15 +237,19 @@ func (f *topFrame) agents(o *OS) *grid {
 }
 
 func (f *topFrame) tasks(o *OS) *grid {
-	g := &grid{heads: []string{"TASK", "STATE", "AGENT", "CHANGED", "TOOK", "OWNER"}, colors: o.Colors, now: f.At}
+	g := &grid{heads: []string{"TASK", "STATE", "AGENT", "CHANGED", "TOOK", "OWNER", "WAITING"}, colors: o.Colors, now: f.At}
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
 		end := f.At
 		if a2a.TaskState(t.State).Terminal() {
 			end = t.ChangedAt
 		}
+		waiting := "-"
+		if t.Waiting.Held() {
+			waiting = t.Waiting.Text
+		}
 		g.rows = append(g.rows, []string{
-			string(t.TaskID), stateName(a2a.TaskState(t.State)), t.Agent, t.ChangedAt.Format(time.RFC3339), ageName(max(0, end.Sub(t.CreatedAt))), dash(t.Owner),
+			string(t.TaskID), stateName(a2a.TaskState(t.State)), t.Agent, t.ChangedAt.Format(time.RFC3339), ageName(max(0, end.Sub(t.CreatedAt))), dash(t.Owner), waiting,
 		})
 	}
 	return g

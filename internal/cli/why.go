@@ -24,30 +24,24 @@ type whyCmd struct {
 
 // Run prints why a task does not proceed.
 func (c *whyCmd) Run(ctx context.Context, o *OS) error {
-	scope := ""
+	scope, query := "", ""
 	if c.All {
-		scope = "all"
+		scope, query = "all", "?scope=all"
 	}
 	id, err := (&lookup{&c.hubFlags, scope}).id(ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	at := target{URL: c.URL, certFlags: c.certFlags}
 	return (&asking[adminjson.TaskInfo]{
-		hubFlags: &c.hubFlags, request: "GET " + taskPath(id, scope), json: c.JSON, text: at.why,
+		hubFlags: &c.hubFlags, request: "GET " + taskPath(id) + query, json: c.JSON, text: c.why,
 	}).print(ctx, o)
 }
 
-func taskPath(id, scope string) string {
-	path := adminapi.Root + "/tasks/" + url.PathEscape(id)
-	if scope != "" {
-		path += "?scope=" + scope
-	}
-	return path
-}
+// taskPath returns the path of a task in the hub's own interface.
+func taskPath(id string) string { return adminapi.Root + "/tasks/" + url.PathEscape(id) }
 
 // why describes a task and why it does not proceed.
-func (t *target) why(info *adminjson.TaskInfo) string {
+func (f *hubFlags) why(info *adminjson.TaskInfo) string {
 	since := max(0, time.Since(info.ChangedAt)).Round(time.Second)
 	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(info.TaskID)), plain(info.Agent), stateName(a2a.TaskState(info.State)))
 	switch {
@@ -56,19 +50,27 @@ func (t *target) why(info *adminjson.TaskInfo) string {
 	case info.Waiting == nil:
 		return fmt.Sprintf("%s for %v; this hub does not say why\n", head, since)
 	}
-	return fmt.Sprintf("%s for %v\n%s\n", head, since, t.reason(info.Waiting))
+	return fmt.Sprintf("%s for %v\n%s\n", head, since, f.reason(info.Waiting))
 }
 
 // reason says why a task does not proceed, and what helps.
-func (t *target) reason(w *adminjson.Waiting) string {
+func (f *hubFlags) reason(w *adminjson.Waiting) string {
 	if w.Command == "" {
 		return plain(w.Text)
 	}
 	command := plain(w.Command)
 	if !strings.HasPrefix(command, "parley agent run ") { // it has other flags
-		command += (&target{URL: t.URL, certFlags: t.certFlags}).flags()
+		command += f.flags()
 	}
 	return plain(w.Text) + "\n→ " + command
+}
+
+// waitingName returns the reason for which a task in a list waits, or "-".
+func waitingName(w *adminjson.Waiting) string {
+	if !w.Held() {
+		return "-"
+	}
+	return w.Code
 }
 
 // waitsAfter is how long "parley send" waits for an event before it says on a terminal why there is none.
@@ -77,18 +79,18 @@ const waitsAfter = 3 * time.Second
 // explainer says on a terminal why a task is silent: once after each event that no other follows. A nil
 // explainer says nothing.
 type explainer struct {
-	target *target
+	hub    hubFlags
 	stderr io.Writer
 	// events has the id of the task for each event.
 	events chan a2a.TaskID
 }
 
 // explaining starts the explainer of a command, whose output is for a person, until end is called.
-func (t *target) explaining(ctx context.Context, o *OS) (e *explainer, end func()) {
+func (f *hubFlags) explaining(ctx context.Context, o *OS) (e *explainer, end func()) {
 	if !o.Terminal {
 		return nil, func() {}
 	}
-	e = &explainer{target: t, stderr: o.Stderr, events: make(chan a2a.TaskID, 1)}
+	e = &explainer{hub: *f, stderr: o.Stderr, events: make(chan a2a.TaskID, 1)}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { e.run(ctx) })
@@ -125,18 +127,17 @@ func (e *explainer) happened(id a2a.TaskID) {
 }
 
 func (e *explainer) say(ctx context.Context, id a2a.TaskID) {
-	if w := e.target.waiting(ctx, id); w != nil {
-		fmt.Fprintln(e.stderr, "waiting: "+e.target.reason(w))
+	if w := e.hub.waiting(ctx, id); w != nil {
+		fmt.Fprintln(e.stderr, "waiting: "+e.hub.reason(w))
 	}
 }
 
 // waiting returns why a task does not proceed; nil if it does, or if the server is not a Parley hub.
-func (t *target) waiting(ctx context.Context, id a2a.TaskID) *adminjson.Waiting {
+func (f *hubFlags) waiting(ctx context.Context, id a2a.TaskID) *adminjson.Waiting {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	hub := t.hub()
 	var info adminjson.TaskInfo
-	if hub.ask(ctx, "GET "+taskPath(string(id), ""), nil, &info) != nil || info.Waiting == nil || info.Waiting.Code == adminapi.Runs {
+	if f.ask(ctx, "GET "+taskPath(string(id)), nil, &info) != nil || !info.Waiting.Held() {
 		return nil
 	}
 	return info.Waiting

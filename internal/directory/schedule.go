@@ -54,6 +54,13 @@ func (s *schedule) at(name task.Agent, t time.Time) {
 	s.wake.Send()
 }
 
+// when returns the time of an agent; zero if it has none.
+func (s *schedule) when(name task.Agent) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next[name]
+}
+
 // take returns an agent that is due, or the time until the next one is due; a negative duration
 // means that nothing is scheduled.
 func (s *schedule) take(now time.Time) (name task.Agent, wait time.Duration) {

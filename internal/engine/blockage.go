@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/parley-a2a/parley/task"
-)
+import "github.com/parley-a2a/parley/task"
 
 // Blockage says what holds up the next run of a task in this process.
 type Blockage struct {
@@ -32,50 +28,62 @@ const (
 // AtOtherHub reports whether another hub on the same database has the task.
 func (e *Engine) AtOtherHub(h *task.Head) bool { return e.elsewhere(h) }
 
-// Blockage returns what holds up the next run of a task. It looks through all waiting tasks, so it is for
-// people who ask about one task. It is safe for concurrent use.
-func (e *Engine) Blockage(k task.Key) Blockage {
-	if e.pauses.holds(k) {
-		return Blockage{By: BlockedByPause}
+// Blockages returns what holds up the next runs of tasks; tasks that nothing holds up are absent. It looks
+// through all waiting tasks once, however many it is asked about, so it is for what people look at. It is
+// safe for concurrent use.
+func (e *Engine) Blockages(keys ...task.Key) map[task.Key]Blockage {
+	found, asked := make(map[task.Key]Blockage), make(map[task.Key]bool, len(keys))
+	for _, k := range keys {
+		asked[k] = true
 	}
-	return e.scheduler.blockage(k)
+	e.pauses.blockages(asked, found)
+	e.scheduler.blockages(asked, found)
+	return found
 }
 
-// holds reports whether a task waits for a paused agent.
-func (p *pauses) holds(k task.Key) bool {
+// blockages adds the tasks that wait for a paused agent to found, and removes them from asked.
+func (p *pauses) blockages(asked map[task.Key]bool, found map[task.Key]Blockage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, tickets := range p.agents {
-		if slices.ContainsFunc(tickets, func(s ticket) bool { return s.at.task == k }) {
-			return true
+		for i := range tickets {
+			if k := tickets[i].at.task; asked[k] {
+				delete(asked, k)
+				found[k] = Blockage{By: BlockedByPause}
+			}
 		}
 	}
-	return false
 }
 
-func (q *scheduler) blockage(k task.Key) Blockage {
+// blockages is like that of pauses, for the tasks that wait for a run.
+func (q *scheduler) blockages(asked map[task.Key]bool, found map[task.Key]Blockage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, n := range q.lines {
-		i := slices.IndexFunc(n.waiting, func(s ticket) bool { return s.at.task == k })
-		if i < 0 {
-			continue
+		for i := range n.waiting {
+			s := &n.waiting[i]
+			if !asked[s.at.task] {
+				continue
+			}
+			delete(asked, s.at.task)
+			class := s.key.class()
+			switch ahead := i + n.running; {
+			case ahead > 0:
+				found[s.at.task] = Blockage{BlockedByContext, ahead}
+			case q.running[class] >= q.max[class]:
+				found[s.at.task] = Blockage{By: BlockedByLimit}
+			case q.holds > 0:
+				found[s.at.task] = Blockage{By: BlockedByRecovery}
+			}
 		}
-		class := n.waiting[i].key.class()
-		switch ahead := i + n.running; {
-		case ahead > 0:
-			return Blockage{BlockedByContext, ahead}
-		case q.running[class] >= q.max[class]:
-			return Blockage{By: BlockedByLimit}
-		case q.holds > 0:
-			return Blockage{By: BlockedByRecovery}
-		}
-		return Blockage{}
 	}
 	for class := range q.queue {
-		if slices.ContainsFunc(q.queue[class], func(t turn) bool { return t.line == nil && t.ticket.at.task == k }) {
-			return Blockage{By: BlockedByLimit}
+		for i := range q.queue[class] {
+			t := &q.queue[class][i]
+			if k := t.ticket.at.task; t.line == nil && asked[k] {
+				delete(asked, k)
+				found[k] = Blockage{By: BlockedByLimit}
+			}
 		}
 	}
-	return Blockage{}
 }

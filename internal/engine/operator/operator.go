@@ -13,6 +13,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -38,6 +41,26 @@ type Operator struct {
 	Logger *slog.Logger
 
 	mu sync.Mutex // held during a change of the pauses, from the note to the engine
+	// pauses are those of the note, sorted by agent.
+	pauses atomic.Pointer[[]Pause]
+}
+
+// Pause is a pause of an agent.
+type Pause struct {
+	Agent task.Agent `json:"agent"`
+	// By is the id of the operator and At the time of the pause; zero for a pause that an earlier version
+	// has stored.
+	By string    `json:"by,omitempty"`
+	At time.Time `json:"at,omitzero"`
+}
+
+// UnmarshalJSON also accepts the name of the agent alone, which earlier versions have stored.
+func (p *Pause) UnmarshalJSON(b []byte) error {
+	type plain Pause
+	if json.Unmarshal(b, &p.Agent) == nil {
+		return nil
+	}
+	return json.Unmarshal(b, (*plain)(p))
 }
 
 // noteName is the name of the note that lists the paused agents.
@@ -63,45 +86,64 @@ type Target struct {
 
 // Open pauses the agents that were paused when the hub stopped.
 func (d *Operator) Open(ctx context.Context) error {
-	names, err := d.stored(ctx)
-	for _, name := range names {
-		d.Engine.Pause(name)
+	all, err := d.stored(ctx)
+	for i := range all {
+		d.Engine.Pause(all[i].Agent)
 	}
+	d.pauses.Store(&all)
 	return err
 }
 
-func (d *Operator) stored(ctx context.Context) ([]task.Agent, error) {
+func (d *Operator) stored(ctx context.Context) ([]Pause, error) {
 	note, err := d.Notes.Note(ctx, noteName)
 	if err != nil || note == nil {
 		return nil, err
 	}
-	var names []task.Agent
-	if err := json.Unmarshal(note, &names); err != nil {
+	var all []Pause
+	if err := json.Unmarshal(note, &all); err != nil {
 		return nil, fmt.Errorf("agents that are paused: %w", err)
 	}
-	return names, nil
+	return all, nil
 }
 
-// SetPaused pauses or resumes an agent. The agent need not exist.
-func (d *Operator) SetPaused(ctx context.Context, name task.Agent, paused bool) error {
+// Pause pauses an agent on behalf of an operator, by whose id the pause is known. The agent need not exist.
+// An agent that is paused keeps its pause.
+func (d *Operator) Pause(ctx context.Context, name task.Agent, by string) error {
+	return d.change(ctx, name, func(all []Pause) []Pause {
+		if slices.ContainsFunc(all, func(p Pause) bool { return p.Agent == name }) {
+			return all
+		}
+		all = append(all, Pause{name, by, time.Now().UTC().Truncate(time.Millisecond)})
+		slices.SortFunc(all, func(a, b Pause) int { return cmp.Compare(a.Agent, b.Agent) })
+		return all
+	})
+}
+
+// Resume resumes an agent, which need not exist.
+func (d *Operator) Resume(ctx context.Context, name task.Agent) error {
+	return d.change(ctx, name, func(all []Pause) []Pause {
+		return slices.DeleteFunc(all, func(p Pause) bool { return p.Agent == name })
+	})
+}
+
+// change stores the pauses that next returns for the stored ones, and applies them to an agent.
+func (d *Operator) change(ctx context.Context, name task.Agent, next func([]Pause) []Pause) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	names, err := d.stored(ctx)
+	all, err := d.stored(ctx)
 	if err != nil {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(n task.Agent) bool { return n == name })
-	if paused {
-		names = append(names, name)
-		slices.Sort(names)
-	}
-	note, err := json.Marshal(names)
+	all = next(all)
+	note, err := json.Marshal(all)
 	if err != nil {
 		return err
 	}
 	if err := d.Notes.PutNote(ctx, noteName, note); err != nil {
 		return fmt.Errorf("pause or resume agent %s: %w", name, err)
 	}
+	d.pauses.Store(&all)
+	_, paused := d.PauseOf(name)
 	if paused {
 		d.Engine.Pause(name)
 	} else {
@@ -109,6 +151,18 @@ func (d *Operator) SetPaused(ctx context.Context, name task.Agent, paused bool) 
 	}
 	d.log("agent is paused or gets messages again", "agent", name, "paused", paused)
 	return nil
+}
+
+// PauseOf returns the pause of an agent, if it is paused.
+func (d *Operator) PauseOf(name task.Agent) (Pause, bool) {
+	if all := d.pauses.Load(); all != nil {
+		for _, p := range *all {
+			if p.Agent == name {
+				return p, true
+			}
+		}
+	}
+	return Pause{}, false
 }
 
 // IsPaused reports whether an agent is paused.

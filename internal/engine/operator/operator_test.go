@@ -115,7 +115,7 @@ func TestPauseIsKept(t *testing.T) {
 	notes := new(dirstore.Memory)
 	d, _ := newOperator(t, notes)
 	for _, name := range []task.Agent{"slow", "later", "slow"} {
-		if err := d.SetPaused(t.Context(), name, true); err != nil {
+		if err := d.Pause(t.Context(), name, "ann"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,8 +123,18 @@ func TestPauseIsKept(t *testing.T) {
 	if got, want := again.Paused(), []task.Agent{"later", "slow"}; !slices.Equal(got, want) {
 		t.Errorf("after a restart %v are paused, want %v", got, want)
 	}
-	if err := again.SetPaused(t.Context(), "slow", false); err != nil || again.IsPaused("slow") || !again.IsPaused("later") {
-		t.Errorf("SetPaused(false) = %v, paused are %v", err, again.Paused())
+	if err := again.Resume(t.Context(), "slow"); err != nil || again.IsPaused("slow") || !again.IsPaused("later") {
+		t.Errorf("Resume = %v, paused are %v", err, again.Paused())
+	}
+	if p, paused := again.PauseOf("later"); !paused || p.By != "ann" || p.At.IsZero() {
+		t.Errorf("PauseOf = %+v, %v; want the operator and the time", p, paused)
+	}
+	if err := notes.PutNote(t.Context(), "paused agents", []byte(`["slow"]`)); err != nil { // of an earlier version
+		t.Fatal(err)
+	}
+	former, _ := newOperator(t, notes)
+	if p, paused := former.PauseOf("slow"); !paused || p != (operator.Pause{Agent: "slow"}) || !former.IsPaused("slow") {
+		t.Errorf("PauseOf the pause of an earlier version = %+v, %v", p, paused)
 	}
 	if err := notes.PutNote(t.Context(), "paused agents", []byte("{")); err != nil {
 		t.Fatal(err)
@@ -132,7 +142,7 @@ func TestPauseIsKept(t *testing.T) {
 	if err := again.Open(t.Context()); err == nil {
 		t.Error("Open returns no error for a broken note")
 	}
-	if err := again.SetPaused(t.Context(), "slow", true); err == nil || again.IsPaused("slow") {
-		t.Errorf("SetPaused over a broken note = %v, and it counts: %v", err, again.IsPaused("slow"))
+	if err := again.Pause(t.Context(), "slow", "ann"); err == nil || again.IsPaused("slow") {
+		t.Errorf("Pause over a broken note = %v, and it counts: %v", err, again.IsPaused("slow"))
 	}
 }

@@ -70,19 +70,26 @@ func (h *Handler) queues(r *http.Request) []QueueStatus {
 	return queues[:min(len(queues), maxQueues)]
 }
 
+// connection returns the state of the connection to the broker; a bus that does not monitor it is up.
+func (b *Bus) connection() bus.Connection {
+	if b != nil {
+		if m, ok := b.Bus.(bus.Monitor); ok {
+			return m.Connection()
+		}
+	}
+	return bus.Connection{Up: true}
+}
+
 // status returns the status of the bus. Queues are nil for a caller that may not see them.
 func (b *Bus) status(queues []QueueStatus) *BusStatus {
 	if b == nil {
 		return nil
 	}
-	s := &BusStatus{Kind: b.Kind, Connected: true, Queues: queues}
-	if m, ok := b.Bus.(bus.Monitor); ok {
-		c := m.Connection()
-		s.Connected, s.Reason = c.Up, c.Reason
-		if !c.Since.IsZero() {
-			since := c.Since.UTC().Truncate(time.Millisecond)
-			s.Since = &since
-		}
+	c := b.connection()
+	s := &BusStatus{Kind: b.Kind, Connected: c.Up, Reason: c.Reason, Queues: queues}
+	if !c.Since.IsZero() {
+		since := c.Since.UTC().Truncate(time.Millisecond)
+		s.Since = &since
 	}
 	if queues != nil {
 		s.Address = b.Address

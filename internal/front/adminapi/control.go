@@ -109,20 +109,24 @@ func (h *Handler) pause(r *http.Request, _ *struct{}) (*Pause, error) {
 	if _, there := h.Hub.Agent(agent); !there {
 		return nil, h.noAgent(r, r.PathValue("id"))
 	}
-	return h.setPaused(r, agent, true)
+	if err := h.Control.Pause(r.Context(), agent, auth.PrincipalFrom(r.Context()).ID); err != nil {
+		return nil, err
+	}
+	return h.paused(r, agent, true), nil
 }
 
 func (h *Handler) resume(r *http.Request, _ *struct{}) (*Pause, error) {
-	return h.setPaused(r, h.agentNamed(r), false)
-}
-
-// setPaused pauses or resumes an agent.
-func (h *Handler) setPaused(r *http.Request, agent task.Agent, paused bool) (*Pause, error) {
-	if err := h.Control.SetPaused(r.Context(), agent, paused); err != nil {
+	agent := h.agentNamed(r)
+	if err := h.Control.Resume(r.Context(), agent); err != nil {
 		return nil, err
 	}
+	return h.paused(r, agent, false), nil
+}
+
+// paused returns the answer to a change of a pause, which it logs.
+func (h *Handler) paused(r *http.Request, agent task.Agent, paused bool) *Pause {
 	h.record(r, "operator has paused or resumed an agent", "agent", agent, "paused", paused)
-	return &Pause{agent, paused}, nil
+	return &Pause{agent, paused}
 }
 
 func (h *Handler) log() *slog.Logger {

@@ -110,10 +110,10 @@ func TestPausedAgents(t *testing.T) {
 		if got.code != 200 || paused() != want {
 			t.Errorf("%s = %d %s, paused %v", verb, got.code, got.body, paused())
 		}
-		_ = h.Control.SetPaused(t.Context(), "echo", false)
+		_ = h.Control.Resume(t.Context(), "echo")
 	}
 	// A pause of a removed agent can be reverted.
-	if err := h.Control.SetPaused(t.Context(), "gone", true); err != nil {
+	if err := h.Control.Pause(t.Context(), "gone", "boss"); err != nil {
 		t.Fatal(err)
 	}
 	if got := as(t, h, boss, "POST /api/v1/agents/gone/resume", ""); got.code != 200 || h.Control.IsPaused("gone") {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 // schemas builds the schemas of Go types, with the comments of their source.
@@ -55,6 +57,14 @@ var fieldSchemas = map[string]map[string]any{
 	"Result.type":      {"enum": []any{"a2a", "mcp"}},
 	"TrustEntry.level": {"enum": []any{"observe", "learn", "propose", "act"}},
 	"Turn.role":        {"enum": []any{"caller", "agent", "hub"}},
+	"Waiting.code":     {"enum": waitingCodes()},
+}
+
+func waitingCodes() (all []any) {
+	for _, code := range adminjson.WaitingCodes {
+		all = append(all, code)
+	}
+	return all
 }
 
 func ref(name string) map[string]any { return map[string]any{"$ref": "#/components/schemas/" + name} }

@@ -61,7 +61,7 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	defer s.Close()
 	page := logOf(&s.Task, everyOwner(r))
 	if after == 0 { // further pages are of one reading
-		page.Task.Waiting = h.waiting(r, &s.Task)
+		page.Task.Waiting = h.waiting(r, &s.Task)[0]
 	}
 	for size := 0; ; {
 		events, err := s.Available(r.Context())

@@ -58,7 +58,7 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 		return nil, err
 	}
 	info := taskInfo(&a.Head)
-	info.Waiting = h.waiting(r, &a.Head)
+	info.Waiting = h.waiting(r, &a.Head)[0]
 	return &info, nil
 }
 
@@ -74,7 +74,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Owner = string(a.Head.Owner)
-	info.Waiting = h.waiting(r, &a.Head)
+	info.Waiting = h.waiting(r, &a.Head)[0]
 	info.Task = dialect.AppendTask(nil, &a.Answer, dialect.REST)
 	return &info, nil
 }
@@ -107,10 +107,15 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := adminjson.TaskList{Tasks: []adminjson.TaskInfo{}, NextPageToken: page.NextPageToken}
+	heads := make([]*task.Head, len(page.Tasks))
 	for i := range page.Tasks {
-		head := &page.Tasks[i].Head
+		heads[i] = &page.Tasks[i].Head
+	}
+	answer := adminjson.TaskList{Tasks: []adminjson.TaskInfo{}, NextPageToken: page.NextPageToken}
+	for i, waiting := range h.waiting(r, heads...) {
+		head := heads[i]
 		info := taskInfo(head)
+		info.Waiting = waiting
 		if all {
 			info.Owner = string(head.Owner)
 		}

@@ -4,152 +4,209 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/task"
 )
 
-// Codes of [adminjson.Waiting].
-const (
-	WaitsForAnswer     = "input-required"
-	WaitsForPermission = "auth-required"
-	WaitsForStore      = "store-failed"
-	WaitsForAgent      = "agent-missing"
-	WaitsForResume     = "agent-paused"
-	WaitsForContext    = "context-busy"
-	WaitsForRun        = "run-limit"
-	WaitsForRecovery   = "recovering"
-	WaitsForBroker     = "broker-down"
-	WaitsForWorker     = "no-worker"
-	WaitsInQueue       = "in-queue"
-	WaitsForRemote     = "agent-down"
-	Runs               = "running"
-)
+// waits says why tasks do not proceed, in one answer: it looks only once at what holds for all of them.
+type waits struct {
+	*Handler
+	r *http.Request
+	// details is set for callers who may know about the hub and its agents; others learn only what concerns
+	// their own tasks.
+	details bool
+	blocked map[task.Key]engine.Blockage
+	// store is the reason that holds up all tasks; nil if the store works.
+	store *adminjson.Waiting
+	// entries are the agents of the tasks in the directory; nil for those that are not in it.
+	entries map[task.Agent]*directory.Entry
+}
 
-// waiting returns why a task does not proceed, and nil if it has ended. The caller may read the task; only
-// administrators learn what concerns the hub and others, and get commands that they may use.
-func (h *Handler) waiting(r *http.Request, t *task.Head) *adminjson.Waiting {
-	if t.State.Terminal() || h.Logs == nil {
-		return nil
+// waiting returns why each task does not proceed; nil for those that have ended. The caller may read the
+// tasks.
+func (h *Handler) waiting(r *http.Request, heads ...*task.Head) []*adminjson.Waiting {
+	all := make([]*adminjson.Waiting, len(heads))
+	var open []task.Key
+	for _, t := range heads {
+		if !t.State.Terminal() {
+			open = append(open, t.Key)
+		}
 	}
+	if h.Logs == nil || len(open) == 0 {
+		return all
+	}
+	w := &waits{
+		Handler: h, r: r, details: h.mayRead(r, policy.AdminAgents), blocked: h.Logs.Blockages(open...),
+		entries: make(map[task.Agent]*directory.Entry),
+	}
+	for _, c := range h.Hub.Ready(r.Context()) {
+		if c.Name == "store" && !c.OK {
+			w.store = reason(adminjson.WaitsForStore, "", "the hub cannot write its store%s", w.cause(c.Detail))
+		}
+	}
+	for i, t := range heads {
+		if !t.State.Terminal() {
+			all[i] = w.of(t)
+		}
+	}
+	return all
+}
+
+// of returns why a task that has not ended does not proceed.
+func (w *waits) of(t *task.Head) *adminjson.Waiting {
 	name := t.Performer()
-	agents := policy.Request{Op: policy.AdminAgents, Agent: name}
 	switch {
 	case t.Resumed(): // the state is that of a question which was answered
 	case t.State == task.InputRequired:
 		command := ""
-		if !everyOwner(r) { // the question is for the owner
+		if !everyOwner(w.r) { // the question is for the owner
 			command = fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", ShellWord(string(t.Agent)), ShellWord(string(t.ID)))
 		}
-		return reason(WaitsForAnswer, command, "agent %q waits for an answer", name)
+		return reason(adminjson.WaitsForAnswer, command, "agent %q waits for an answer", name)
 	case t.State == task.AuthRequired:
-		return reason(WaitsForPermission, h.ifAllowed(r, policy.Request{Op: policy.AdminInbox}, "parley inbox list"),
+		return reason(adminjson.WaitsForPermission, w.ifAllowed(policy.Request{Op: policy.AdminInbox}, "parley inbox list"),
 			"agent %q waits for a permission or a sign-in by a person", name)
 	}
-	if detail, failed := h.storeFailed(r); failed {
-		return reason(WaitsForStore, "", "the hub cannot write its store%s", detail)
+	if w.store != nil {
+		return w.store
 	}
-	if h.Logs.AtOtherHub(t) {
-		return reason(Runs, "", "another hub on the same database has the task")
+	if w.Logs.AtOtherHub(t) {
+		return reason(adminjson.Runs, "", "another hub on the same database has the task")
 	}
-	if _, ok := h.Hub.Agent(name); !ok {
-		command := h.ifAllowed(r, policy.Request{Op: policy.AdminTasks}, "parley tasks reassign "+ShellWord(string(t.ID))+" --agent NAME")
-		return reason(WaitsForAgent, command, "the hub has no agent %q any more", name)
+	if _, ok := w.Hub.Agent(name); !ok {
+		command := w.ifAllowed(policy.Request{Op: policy.AdminTasks}, "parley tasks reassign "+ShellWord(string(t.ID))+" --agent NAME")
+		return reason(adminjson.WaitsForAgent, command, "the hub has no agent %q any more", name)
 	}
-	switch b := h.Logs.Blockage(t.Key); b.By {
+	switch b := w.blocked[t.Key]; b.By {
 	case engine.BlockedByPause:
-		return reason(WaitsForResume, h.ifAllowed(r, agents, "parley agents resume "+ShellWord(string(name))), "agent %q is paused", name)
+		return w.whyPaused(name)
 	case engine.BlockedByContext:
-		return reason(WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
+		return reason(adminjson.WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
 	case engine.BlockedByLimit:
-		return reason(WaitsForRun, "", "the hub runs as many tasks as it may at a time")
+		return reason(adminjson.WaitsForRun, "", "the hub runs as many tasks as it may at a time")
 	case engine.BlockedByRecovery:
-		return reason(WaitsForRecovery, "", "the hub is recovering the tasks of an earlier process")
+		return reason(adminjson.WaitsForRecovery, "", "the hub is recovering the tasks of an earlier process")
 	}
-	if w := h.waitingElsewhere(r, t, name); w != nil {
-		return w
+	if e := w.elsewhere(t, name); e != nil {
+		return e
 	}
 	if t.State == task.Submitted {
-		return reason(Runs, "", "agent %q has the message and has not reported yet", name)
+		return reason(adminjson.Runs, "", "agent %q has the message and has not reported yet", name)
 	}
-	return reason(Runs, "", "agent %q is working on it", name)
+	return reason(adminjson.Runs, "", "agent %q is working on it", name)
 }
 
 func reason(code, command, text string, args ...any) *adminjson.Waiting {
 	return &adminjson.Waiting{Code: code, Text: fmt.Sprintf(text, args...), Command: command}
 }
 
-// waitingElsewhere returns why an agent at a queue or at another server does not proceed; nil if nothing
-// is known.
-func (h *Handler) waitingElsewhere(r *http.Request, t *task.Head, name task.Agent) *adminjson.Waiting {
-	if h.Directory == nil {
+// whyPaused returns the reason for an agent that is paused, to administrators with the operator.
+func (w *waits) whyPaused(name task.Agent) *adminjson.Waiting {
+	var p operator.Pause
+	if w.Control != nil {
+		p, _ = w.Control.PauseOf(name)
+	}
+	text := fmt.Sprintf("agent %q is paused", name)
+	if !p.At.IsZero() {
+		text += " for " + age(p.At)
+	}
+	if p.By != "" && w.details {
+		text += fmt.Sprintf(", by %q", p.By)
+	}
+	return reason(adminjson.WaitsForResume, w.ifAllowed(agentsOf(name), "parley agents resume "+ShellWord(string(name))), "%s", text)
+}
+
+// elsewhere returns why an agent at a queue or at another server does not proceed; nil if nothing is known.
+func (w *waits) elsewhere(t *task.Head, name task.Agent) *adminjson.Waiting {
+	e := w.entry(name)
+	if e == nil {
 		return nil
 	}
-	e, err := h.Directory.Get(string(name))
-	if err != nil || e.Name() != name {
-		return nil
-	}
-	agents := policy.Request{Op: policy.AdminAgents, Agent: name}
 	switch e.Transport() {
 	case directory.Queue:
-		if m, ok := h.monitor(); ok {
-			if c := m.Connection(); !c.Up {
-				return reason(WaitsForBroker, "", "the hub is not connected to its broker%s", h.detail(r, c.Reason))
+		if c := w.Bus.connection(); !c.Up {
+			text := "the hub is not connected to its broker"
+			if !c.Since.IsZero() {
+				text += " for " + age(c.Since)
 			}
+			return reason(adminjson.WaitsForBroker, "", "%s%s", text, w.cause(c.Reason))
 		}
 		if e.Workers == 0 {
-			return reason(WaitsForWorker, h.ifAllowed(r, agents, "parley agent run --name "+ShellWord(string(e.Spec.Queue))+" --exec PROGRAM"),
-				"no worker is connected for agent %q", name)
+			command := w.ifAllowed(agentsOf(name), "parley agent run --name "+ShellWord(string(e.Spec.Queue))+" --exec PROGRAM")
+			return reason(adminjson.WaitsForWorker, command, "no worker is connected for agent %q%s", name, w.contact("the last one was seen", e))
 		}
 		if t.State == task.Submitted {
-			return reason(WaitsInQueue, "", "the message is in the queue of agent %q, which has workers: %d", name, e.Workers)
+			return reason(adminjson.WaitsInQueue, "", "the message is in the queue of agent %q, which has workers: %d", name, e.Workers)
 		}
 	case directory.HTTP, directory.Exchange:
 		if e.Health.State == directory.Down {
-			return reason(WaitsForRemote, h.ifAllowed(r, agents, "parley agents probe "+ShellWord(string(name))),
-				"agent %q is unreachable%s", name, h.detail(r, e.Health.Error))
+			return reason(adminjson.WaitsForRemote, w.ifAllowed(agentsOf(name), "parley agents probe "+ShellWord(string(name))),
+				"agent %q is unreachable%s%s", name, w.contact("it last answered", e), w.cause(e.Health.Error))
 		}
 	}
 	return nil
 }
 
-func (h *Handler) monitor() (bus.Monitor, bool) {
-	if h.Bus == nil {
-		return nil, false
+// entry returns an agent as the directory has it; nil if it does not.
+func (w *waits) entry(name task.Agent) *directory.Entry {
+	e, known := w.entries[name]
+	if known || w.Directory == nil {
+		return e
 	}
-	m, ok := h.Bus.Bus.(bus.Monitor)
-	return m, ok
+	e, err := w.Directory.Get(string(name))
+	if err != nil || e.Name() != name {
+		e = nil
+	}
+	w.entries[name] = e
+	return e
 }
 
-// storeFailed reports whether the store does not work, with the reason for administrators.
-func (h *Handler) storeFailed(r *http.Request) (reason string, failed bool) {
-	for _, c := range h.Hub.Ready(r.Context()) {
-		if c.Name == "store" && !c.OK {
-			return h.detail(r, c.Detail), true
-		}
-	}
-	return "", false
+func agentsOf(name task.Agent) policy.Request {
+	return policy.Request{Op: policy.AdminAgents, Agent: name}
 }
 
 // ifAllowed returns a command for callers who may perform its operation, and "" for others.
-func (h *Handler) ifAllowed(r *http.Request, q policy.Request, command string) string {
-	if h.may(r, q) {
+func (w *waits) ifAllowed(q policy.Request, command string) string {
+	if w.may(w.r, q) {
 		return command
 	}
 	return ""
 }
 
-// detail returns the reason of an error for administrators, and "" for others.
-func (h *Handler) detail(r *http.Request, reason string) string {
-	if reason = strings.TrimSpace(reason); reason == "" || !h.mayRead(r, policy.AdminAgents) {
+// cause returns the cause of a reason for administrators, and "" for others.
+func (w *waits) cause(text string) string {
+	if text = strings.TrimSpace(text); text == "" || !w.details {
 		return ""
 	}
-	return ": " + reason
+	return ": " + text
 }
+
+// contact returns when an agent was last seen and will be probed, for administrators; "" for others.
+func (w *waits) contact(seen string, e *directory.Entry) string {
+	if !w.details {
+		return ""
+	}
+	var facts []string
+	if at := e.Health.SeenAt; !at.IsZero() {
+		facts = append(facts, fmt.Sprintf("%s %s ago", seen, age(at)))
+	}
+	if next := w.Directory.NextProbe(e.Name()); !next.IsZero() {
+		facts = append(facts, fmt.Sprintf("next probe in %v", max(0, time.Until(next)).Round(time.Second)))
+	}
+	if len(facts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(facts, ", ") + ")"
+}
+
+// age returns the time since then in whole seconds.
+func age(then time.Time) string { return max(0, time.Since(then)).Round(time.Second).String() }
 
 // ShellWord returns s as one word of a shell, for commands that people copy.
 func ShellWord(s string) string {

@@ -5,7 +5,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -34,23 +36,23 @@ func TestWaiting(t *testing.T) {
 		text  string
 	}{
 		{task.Completed, "a", ok, "", ""},
-		{task.AuthRequired, "a", ok, WaitsForPermission, `agent "a" waits for a permission or a sign-in by a person`},
-		{task.InputRequired, "a", full, WaitsForAnswer, `agent "a" waits for an answer`},
-		{task.Submitted, "a", full, WaitsForStore, "the hub cannot write its store"},
-		{task.Working, "gone", ok, WaitsForAgent, `the hub has no agent "gone" any more`},
+		{task.AuthRequired, "a", ok, adminjson.WaitsForPermission, `agent "a" waits for a permission or a sign-in by a person`},
+		{task.InputRequired, "a", full, adminjson.WaitsForAnswer, `agent "a" waits for an answer`},
+		{task.Submitted, "a", full, adminjson.WaitsForStore, "the hub cannot write its store"},
+		{task.Working, "gone", ok, adminjson.WaitsForAgent, `the hub has no agent "gone" any more`},
 	} {
-		h := &Handler{Hub: &scriptedHub{"a", tt.store}, Logs: new(engine.Engine)}
-		w := h.waiting(httptest.NewRequest("GET", Root+"/tasks/t", nil), &task.Head{ID: "t'; reboot", State: tt.state, Agent: tt.agent})
+		h := &Handler{Hub: &scriptedHub{"a", tt.store}, Logs: engine.New(engine.Config{Store: new(memstore.Store)})}
+		w := h.waiting(httptest.NewRequest("GET", Root+"/tasks/t", nil), &task.Head{ID: "t'; reboot", State: tt.state, Agent: tt.agent})[0]
 		if tt.code == "" {
 			if w != nil {
 				t.Errorf("%v: %+v, want nothing for a task that has ended", tt.state, w)
 			}
 			continue
 		}
-		if tt.code == WaitsForAnswer && w != nil && w.Command != `parley send --agent a --task 't'\''; reboot' "your answer"` {
+		if tt.code == adminjson.WaitsForAnswer && w != nil && w.Command != `parley send --agent a --task 't'\''; reboot' "your answer"` {
 			t.Errorf("the command is %s", w.Command)
 		}
-		if w == nil || w.Code != tt.code || w.Text != tt.text || w.Code != WaitsForAnswer && w.Command != "" {
+		if w == nil || w.Code != tt.code || w.Text != tt.text || w.Code != adminjson.WaitsForAnswer && w.Command != "" {
 			t.Errorf("%v of %s: %+v, want %s: %s", tt.state, tt.agent, w, tt.code, tt.text)
 		}
 	}

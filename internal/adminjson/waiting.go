@@ -1,0 +1,38 @@
+package adminjson
+
+// Waiting is why a task does not proceed.
+type Waiting struct {
+	// Code is the stable name of the reason.
+	Code string `json:"code"`
+	// Text is a sentence for people, without a period.
+	Text string `json:"text"`
+	// Command is a command that helps; empty if there is none for the caller.
+	Command string `json:"command,omitempty"`
+}
+
+// Codes of Waiting.
+const (
+	WaitsForAnswer     = "input-required"
+	WaitsForPermission = "auth-required"
+	WaitsForStore      = "store-failed"
+	WaitsForAgent      = "agent-missing"
+	WaitsForResume     = "agent-paused"
+	WaitsForContext    = "context-busy"
+	WaitsForRun        = "run-limit"
+	WaitsForRecovery   = "recovering"
+	WaitsForBroker     = "broker-down"
+	WaitsForWorker     = "no-worker"
+	WaitsInQueue       = "in-queue"
+	WaitsForRemote     = "agent-down"
+	Runs               = "running"
+)
+
+// WaitingCodes are all codes of Waiting.
+var WaitingCodes = []string{
+	WaitsForAnswer, WaitsForPermission, WaitsForStore, WaitsForAgent, WaitsForResume, WaitsForContext, WaitsForRun,
+	WaitsForRecovery, WaitsForBroker, WaitsForWorker, WaitsInQueue, WaitsForRemote, Runs,
+}
+
+// Held reports whether something holds the task up. A nil Waiting is of a task that has ended, or of a
+// server that does not say.
+func (w *Waiting) Held() bool { return w != nil && w.Code != Runs }
