@@ -29,7 +29,7 @@ func (b *Toolbox) following() []tool {
 	return []tool{
 		{fields: look, run: b.getTask, Tool: llm.Tool{
 			Name: "get_task", Title: "Look at a task", Output: schemaOf(reportMembers), ReadOnly: true,
-			Description: "Returns the state of a task, and its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
+			Description: "Returns the state of a task, what it waits for, and its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
 		}},
 		{fields: args.Fields{taskField}, run: b.cancelTask, Tool: llm.Tool{
 			Name: "cancel_task", Title: "Cancel a task", Output: schemaOf(reportMembers), Idempotent: true, Destructive: true,
@@ -80,6 +80,7 @@ type listedTask struct {
 	TaskID    a2a.TaskID `json:"task_id"`
 	ContextID string     `json:"context_id,omitempty"`
 	State     string     `json:"state"`
+	Waiting   string     `json:"waiting,omitempty"`
 	Updated   *time.Time `json:"updated,omitempty"`
 }
 
@@ -105,7 +106,11 @@ func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
 		if !guard.IsName(contextID) {
 			contextID = "" // a caller has named it
 		}
-		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), &t.ChangedAt})
+		waiting := ""
+		if t.Waiting.Held() {
+			waiting = t.Waiting.Code
+		}
+		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), waiting, &t.ChangedAt})
 	}
 	return structured(&answer)
 }

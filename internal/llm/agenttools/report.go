@@ -28,6 +28,8 @@ type report struct {
 	TaskID    a2a.TaskID `json:"task_id,omitempty"`
 	ContextID string     `json:"context_id,omitempty"`
 	State     string     `json:"state"`
+	// Waiting is the code of the reason for which the task does not proceed; empty if nothing holds it up.
+	Waiting string `json:"waiting,omitempty"`
 	// Result is the agent's question, its answer, or the reason why there is none.
 	Result string `json:"result,omitempty"`
 	// Progress is the last message of an agent that is still working.
@@ -42,6 +44,9 @@ func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	r := report{Agent: plainName(s.Agent), State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
 		r.TaskID, r.ContextID, r.State = s.Task.ID, s.Task.ContextID, client.StateName(s.Task.Status.State)
+		if !s.Task.Status.State.Terminal() {
+			r.Waiting = s.Waiting
+		}
 	} else if s.Message != nil {
 		r.ContextID = s.Message.ContextID
 	}

@@ -13,11 +13,13 @@ const (
 	number = `{"type":"number"}`
 	flag   = `{"type":"boolean"}`
 	moment = `{"type":"string","format":"date-time"}`
+	// waiting is not an enumeration: a hub of a later version may have further reasons.
+	waiting = `{"type":"string","description":"What the task waits for, such as no-worker or agent-paused."}`
 )
 
 var (
 	reportMembers = []string{
-		"agent", text, "task_id?", text, "context_id?", text, "state", text, "result?", text,
+		"agent", text, "task_id?", text, "context_id?", text, "state", text, "waiting?", waiting, "result?", text,
 		"progress?", text, "data?", text, "next?", text,
 	}
 	invokeOutput = append([]string{"working_memory_key", text, "working_memory_data_key?", text}, reportMembers...)
@@ -25,7 +27,7 @@ var (
 		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "progress?", text, "working_memory_key?", text, "data?", text, "next?", text,
 	}
 	taskOutput  = []string{"tasks", listOf(taskMembers), "next_page_token?", text}
-	taskMembers = []string{"agent", text, "task_id", text, "context_id?", text, "state", text, "updated?", moment}
+	taskMembers = []string{"agent", text, "task_id", text, "context_id?", text, "state", text, "waiting?", waiting, "updated?", moment}
 
 	skillMembers = []string{"id", text, "description?", text}
 	agentMembers = []string{"name", text, "description", text, "lastSeen?", text, "skills", listOf(skillMembers)}

@@ -16,6 +16,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
@@ -30,6 +31,11 @@ func TestConversation(t *testing.T) {
 	first := data(t, r)
 	if r.Question == nil || r.Question.Agent != "interview" || string(r.Question.TaskID) != first["taskId"] || r.Origin != "" {
 		t.Errorf("the question is %+v; its words are labelled, and their origin is %q", r.Question, r.Origin)
+	}
+	asked := data(t, k.with(t.Context(), "get_task", &llm.Call{Arguments: marshal(t, map[string]any{"task_id": first["taskId"]})}))
+	listed := data(t, k.call("list_tasks", `{}`))["tasks"].([]any)[0].(map[string]any)
+	if asked["waiting"] != adminjson.WaitsForAnswer || listed["waiting"] != adminjson.WaitsForAnswer {
+		t.Errorf("the task waits for %v, in the list for %v; want %s", asked["waiting"], listed["waiting"], adminjson.WaitsForAnswer)
 	}
 	ids := map[string]any{"agent": "interview", "message": "Ann", "contextId": first["contextId"], "taskId": first["taskId"]}
 	second := data(t, k.with(t.Context(), "chat_with_agent", &llm.Call{Arguments: marshal(t, ids)}))
@@ -47,7 +53,7 @@ func TestConversation(t *testing.T) {
 		t.Errorf("with done, to a task that has ended: %v, want another task and no ids", done)
 	}
 	got := data(t, k.with(t.Context(), "get_task", &llm.Call{Arguments: marshal(t, map[string]any{"task_id": first["taskId"]})}))
-	if got["state"] != "completed" || got["agent"] != "interview" {
+	if got["state"] != "completed" || got["agent"] != "interview" || got["waiting"] != nil {
 		t.Errorf("get_task = %v", got)
 	}
 }

@@ -15,6 +15,9 @@ type Sent struct {
 	Agent string
 	// Task is the current task with its artifacts; nil if the answer is Message.
 	Task *a2a.Task
+	// Waiting is the code of the reason for which Task does not proceed, if the hub was asked for it and
+	// something holds the task up.
+	Waiting string
 	// Message is the bare message with which the agent has answered, or nil.
 	Message *a2a.Message
 

@@ -91,6 +91,9 @@ func (h *Hub) withTask(ctx context.Context, id a2a.TaskID, f func(*client.Client
 	}
 	defer c.Close()
 	sent := &Sent{Agent: info.Agent}
+	if info.Waiting.Held() {
+		sent.Waiting = info.Waiting.Code
+	}
 	err = h.retry(ctx, func() (again bool, err error) {
 		sent.Task, err = f(c)
 		return temporary(err), err
