@@ -1,7 +1,6 @@
 package dialect
 
 import (
-
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/apierror"
