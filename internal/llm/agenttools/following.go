@@ -29,7 +29,7 @@ func (b *Toolbox) following() []tool {
 	return []tool{
 		{fields: look, run: b.getTask, Tool: llm.Tool{
 			Name: "get_task", Title: "Look at a task", Output: schemaOf(reportMembers), ReadOnly: true,
-			Description: "Returns the state of a task, what it waits for, and its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
+			Description: "Returns the state of a task, why it waits, and its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
 		}},
 		{fields: args.Fields{taskField}, run: b.cancelTask, Tool: llm.Tool{
 			Name: "cancel_task", Title: "Cancel a task", Output: schemaOf(reportMembers), Idempotent: true, Destructive: true,

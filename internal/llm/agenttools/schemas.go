@@ -14,7 +14,7 @@ const (
 	flag   = `{"type":"boolean"}`
 	moment = `{"type":"string","format":"date-time"}`
 	// waiting is not an enumeration: a hub of a later version may have further reasons.
-	waiting = `{"type":"string","description":"What the task waits for, such as no-worker or agent-paused."}`
+	waiting = `{"type":"string","description":"Why the task waits, such as no-worker or agent-paused."}`
 )
 
 var (
