@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -80,19 +81,20 @@ func (h *busHub) reason(id string, lines ...string) func() *adminjson.Waiting {
 // awaitReason asks until the reason has the code, and returns it.
 func awaitReason(t *testing.T, ask func() *adminjson.Waiting, code string) *adminjson.Waiting {
 	t.Helper()
-	for t.Context().Err() == nil {
-		if w := ask(); w != nil && w.Code == code {
-			return w
+	var last *adminjson.Waiting
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+		if last = ask(); last != nil && last.Code == code {
+			return last
 		}
 	}
-	t.Fatalf("no task waits for %s", code)
+	t.Fatalf("the reason is %+v, want %s", last, code)
 	return nil
 }
 
-// reports is an agent that reports a state and hangs until its run ends. Without a state it hangs at once.
+// reports is an agent that reports a state; one that is working hangs until its run ends.
 func reports(s a2a.TaskState) a2asrv.AgentExecutor {
 	return agent.Func(func(ctx context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		if s == "" || yield(a2a.NewStatusUpdateEvent(x, s, nil), nil) && s == a2a.TaskStateWorking {
+		if yield(a2a.NewStatusUpdateEvent(x, s, nil), nil) && s == a2a.TaskStateWorking {
 			<-ctx.Done()
 		}
 	})
@@ -103,7 +105,7 @@ func withWorker(s a2a.TaskState) func(*testing.T) func() *adminjson.Waiting {
 	return func(t *testing.T) func() *adminjson.Waiting {
 		b := new(bus.Memory)
 		h := stuckHub(t, b, nil)
-		work(t, &worker.Worker{Bus: b.Peer(), Name: "queued", Card: &a2a.AgentCard{Name: "queued"}, Executor: reports(s)})
+		work(t, &worker.Worker{Bus: b.Peer(), Name: "queued", Card: &a2a.AgentCard{Name: "queued"}, Executor: reports(s), DrainTimeout: -1})
 		return h.reason(h.send("queued", "hi"))
 	}
 }
@@ -112,8 +114,16 @@ func withWorker(s a2a.TaskState) func(*testing.T) func() *adminjson.Waiting {
 var ways = map[string]func(*testing.T) func() *adminjson.Waiting{
 	adminjson.WaitsForAnswer:     withWorker(a2a.TaskStateInputRequired),
 	adminjson.WaitsForPermission: withWorker(a2a.TaskStateAuthRequired),
-	adminjson.WaitsInQueue:       withWorker(""),
 	adminjson.Runs:               withWorker(a2a.TaskStateWorking),
+	adminjson.WaitsInQueue: func(t *testing.T) func() *adminjson.Waiting {
+		b := new(bus.Memory)
+		h := stuckHub(t, b, nil)
+		work(t, &worker.Worker{
+			Bus: b.Peer(), Name: "queued", Card: &a2a.AgentCard{Name: "queued"}, Concurrency: 1, Executor: reports(a2a.TaskStateWorking), DrainTimeout: -1,
+		})
+		awaitReason(t, h.reason(h.send("queued", "first")), adminjson.Runs) // the worker is busy
+		return h.reason(h.send("queued", "second"))
+	},
 	adminjson.WaitsForWorker: func(t *testing.T) func() *adminjson.Waiting {
 		h := stuckHub(t, new(bus.Memory), nil)
 		return h.reason(h.send("queued", "hi"))
@@ -296,7 +306,7 @@ func TestLastWorker(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)
 	h := stuckHub(t, b, func(c *config.Config) { c.AllowAnonymous = true }) // for the caller behind a proxy
-	stop := work(t, &worker.Worker{Bus: b.Peer(), Name: "queued", Card: &a2a.AgentCard{Name: "queued"}, Executor: reports(a2a.TaskStateWorking)})
+	stop := work(t, &worker.Worker{Bus: b.Peer(), Name: "queued", Card: &a2a.AgentCard{Name: "queued"}, Executor: reports(a2a.TaskStateWorking), DrainTimeout: -1})
 	awaitReason(t, h.reason(h.send("queued", "first")), adminjson.Runs)
 	stop()
 	ask := h.reason(h.send("queued", "second"))

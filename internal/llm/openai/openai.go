@@ -276,7 +276,7 @@ func deltaOf(data []byte) (*llm.Delta, error) {
 	var c chunk
 	var wrongType *json.UnmarshalTypeError
 	if err := rawjson.Unmarshal(data, &c); err != nil && !errors.As(err, &wrongType) {
-		return nil, &llm.ProviderError{Message: "a chunk is not JSON: " + err.Error(), Reason: "its answer is invalid", Err: err}
+		return nil, &llm.ProviderError{Message: "a chunk is not JSON: " + err.Error(), Reason: "it answered with invalid data", Err: err}
 	}
 	if err := c.failure(); err != nil {
 		return nil, err
@@ -346,7 +346,7 @@ func (c *choiceDelta) addTo(d *llm.Delta) error {
 	d.Text = c.Content + c.Refusal
 	for _, call := range c.ToolCalls {
 		if call.Index < 0 {
-			return &llm.ProviderError{Message: fmt.Sprintf("a call has the index %d", call.Index), Reason: "its answer is invalid"}
+			return &llm.ProviderError{Message: fmt.Sprintf("a call has the index %d", call.Index), Reason: "it answered with invalid data"}
 		}
 		d.Calls = append(d.Calls, llm.CallDelta{Index: call.Index, ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 	}
