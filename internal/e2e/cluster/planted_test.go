@@ -64,6 +64,7 @@ var plantedBugs = []planted{
 // without it under the same fault.
 func TestPlantedBugs(t *testing.T) {
 	t.Parallel()
+	testenv.Long(t, "building hubs with bugs")
 	for _, bug := range plantedBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
