@@ -65,7 +65,7 @@ func onRabbit(t *testing.T) *broker {
 	}
 }
 
-// suspend stops a process until the returned function is called.
+// suspend stops a child until the returned function is called.
 func suspend(t *testing.T, pid int) (thaw func()) {
 	t.Helper()
 	send := func(sig syscall.Signal) {
@@ -74,5 +74,10 @@ func suspend(t *testing.T, pid int) (thaw func()) {
 		}
 	}
 	send(syscall.SIGSTOP)
-	return func() { send(syscall.SIGCONT) }
+	var status syscall.WaitStatus
+	for { // on a busy machine it stops later than the signal is sent
+		if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != syscall.EINTR { //nolint:errorlint // a number of the system
+			return func() { send(syscall.SIGCONT) }
+		}
+	}
 }

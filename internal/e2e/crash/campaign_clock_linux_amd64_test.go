@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -114,9 +113,7 @@ func TestWorkAfterTheClockIsSetBack(t *testing.T) {
 		t.Fatalf("the task is %s (%s)", r.state, r.why)
 	}
 	move(time.Hour)
-	if err := syscall.Kill(worker.PID(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	suspend(t, worker.PID())
 	held := ask("held")
 	worker.Kill()
 	begin()

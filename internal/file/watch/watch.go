@@ -157,8 +157,11 @@ func (w *Watcher) Follow(ctx context.Context, file File) {
 		w.followers = slices.DeleteFunc(w.followers, func(one *follower) bool { return one == f })
 	}()
 	w.watch(f)
-	quiet := time.NewTimer(0) // covers changes before following began
-	var since time.Time       // time of the first change that was not read; zero if there is none
+	f.seen = stampOf(f.Paths)
+	w.read(f, false) // covers changes before following began
+	quiet := time.NewTimer(settle)
+	quiet.Stop()
+	var since time.Time // time of the first change that was not read; zero if there is none
 	for {
 		asked := false
 		select {
