@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // broker describes a broker to the suite.
@@ -35,7 +35,7 @@ func onNATS(t *testing.T, p natstest.Program) *broker {
 		t.Fatal(err)
 	}
 	return &broker{
-		freeze:  func(t *testing.T) func() { return suspend(t, s.PID()) },
+		freeze:  func(t *testing.T) func() { return testenv.Suspend(t, s.PID()) },
 		through: func(proxy string) string { return "nats://" + proxy },
 		addr:    u.Host, kill: s.Stop, start: s.Start, patience: 1,
 	}
@@ -62,22 +62,5 @@ func onRabbit(t *testing.T) *broker {
 			s.Kill()
 		},
 		start: func(t testing.TB) { s.Launch(t) }, freeze: func(t *testing.T) func() { return s.Freeze(t) }, patience: 8,
-	}
-}
-
-// suspend stops a child until the returned function is called.
-func suspend(t *testing.T, pid int) (thaw func()) {
-	t.Helper()
-	send := func(sig syscall.Signal) {
-		if err := syscall.Kill(pid, sig); err != nil {
-			t.Errorf("%v to process %d: %v", sig, pid, err)
-		}
-	}
-	send(syscall.SIGSTOP)
-	var status syscall.WaitStatus
-	for { // on a busy machine it stops later than the signal is sent
-		if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != syscall.EINTR { //nolint:errorlint // a number of the system
-			return func() { send(syscall.SIGCONT) }
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/testing/clocktest"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // TestWebhookAfterTheClockIsSetBack: a notification that waits for its next try does not wait
@@ -113,7 +114,7 @@ func TestWorkAfterTheClockIsSetBack(t *testing.T) {
 		t.Fatalf("the task is %s (%s)", r.state, r.why)
 	}
 	move(time.Hour)
-	suspend(t, worker.PID())
+	testenv.Suspend(t, worker.PID())
 	held := ask("held")
 	worker.Kill()
 	begin()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // user and password are the default credentials of a new broker.
@@ -135,16 +137,7 @@ func (s *Server) Launch(tb testing.TB) {
 // Freeze suspends the broker until the returned function is called. Connections stay open.
 func (s *Server) Freeze(tb testing.TB) (thaw func()) {
 	tb.Helper()
-	send := func(sig syscall.Signal) {
-		if err := s.broker.Process.Signal(sig); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	send(stop)
-	if err := awaitStop(s.broker.Process.Pid); err != nil {
-		tb.Fatalf("stop the broker: %v", err)
-	}
-	return func() { send(proceed) }
+	return testenv.Suspend(tb, s.broker.Process.Pid)
 }
 
 // Fill makes the broker treat its disk as full until the returned function is called. Meanwhile
