@@ -4,8 +4,8 @@
 //
 // A [Watcher] compares the identity, time and size of all followed files every two seconds. The
 // notifications of the system only make it faster: they cause a comparison once the folder has
-// been quiet for a moment, or after one second of changes. A file that changes is read once it has been
-// left alone for a moment, too: its writer may not have finished. One instance of inotify serves all
+// been quiet for a moment, or after one second of changes. A changed file itself must be left alone
+// for a moment, because its writer may not have finished. One instance of inotify serves all
 // files.
 //
 // # Guarantees
@@ -162,16 +162,19 @@ func (w *Watcher) Follow(ctx context.Context, file File) {
 	quiet := time.NewTimer(settle)
 	quiet.Stop()
 	var since time.Time // time of the first change that was not read; zero if there is none
+	later := func(wait time.Duration) {
+		if since.IsZero() {
+			since = time.Now()
+		}
+		quiet.Reset(min(wait, max(0, most-time.Since(since))))
+	}
 	for {
 		asked := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-f.wake:
-			if since.IsZero() {
-				since = time.Now()
-			}
-			quiet.Reset(min(settle, max(0, most-time.Since(since))))
+			later(settle)
 			continue
 		case <-quiet.C:
 		case <-f.look:
@@ -184,10 +187,7 @@ func (w *Watcher) Follow(ctx context.Context, file File) {
 		w.watch(f) // folders may be others than before
 		now := stampOf(f.Paths)
 		if wait := now.settling(); wait > 0 && !asked && (since.IsZero() || time.Since(since) < most) {
-			if since.IsZero() {
-				since = time.Now()
-			}
-			quiet.Reset(min(wait, max(0, most-time.Since(since))))
+			later(wait)
 			continue
 		}
 		since = time.Time{}
