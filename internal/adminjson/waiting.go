@@ -36,3 +36,11 @@ var WaitingCodes = []string{
 // Held reports whether something holds the task up. A nil Waiting is of a task that has ended, or of a
 // server that does not say.
 func (w *Waiting) Held() bool { return w != nil && w.Code != Runs }
+
+// HeldBy returns the code of what holds the task up; "" if nothing does.
+func (w *Waiting) HeldBy() string {
+	if !w.Held() {
+		return ""
+	}
+	return w.Code
+}

@@ -90,11 +90,7 @@ func (t *conversation) send(ctx context.Context, text string) error {
 	}
 	t.shown = s.show.shown
 	return t.os.interruptible(ctx, func(in interrupts) error {
-		hub := t.cmd.hub()
-		explain, end := hub.explaining(in.hard, t.os)
-		s.explain = explain
-		err := s.send(in, m)
-		end()
+		err := t.cmd.send(s, in, m, t.os)
 		t.remember(&s.show.fold)
 		if err != nil {
 			return err

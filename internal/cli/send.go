@@ -63,12 +63,7 @@ func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, o *
 	if m.TaskID != "" && !sh.json {
 		s.recall(in.soft, m.TaskID)
 	}
-	hub := c.hub()
-	explain, end := hub.explaining(in.hard, o)
-	s.explain = explain
-	err := s.send(in, m)
-	end()
-	if err != nil {
+	if err := c.send(s, in, m, o); err != nil {
 		return err
 	}
 	if err := sh.finish(); err != nil {

@@ -112,7 +112,7 @@ func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o
 		row: func(t *adminjson.TaskInfo) []any {
 			return []any{
 				printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt),
-				printable(t.ContextID), printable(t.Owner), printable(t.Agent), printable(waitingName(t.Waiting)),
+				printable(t.ContextID), printable(t.Owner), printable(t.Agent), waitingName(t.Waiting),
 			}
 		},
 	}

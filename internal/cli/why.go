@@ -66,12 +66,7 @@ func (f *hubFlags) reason(w *adminjson.Waiting) string {
 }
 
 // waitingName returns the reason for which a task in a list waits, or "-".
-func waitingName(w *adminjson.Waiting) string {
-	if !w.Held() {
-		return "-"
-	}
-	return w.Code
-}
+func waitingName(w *adminjson.Waiting) string { return dash(printable(w.HeldBy())) }
 
 // waitsAfter is how long "parley send" waits for an event before it says on a terminal why there is none.
 const waitsAfter = 3 * time.Second
@@ -83,6 +78,15 @@ type explainer struct {
 	stderr io.Writer
 	// events has the id of the task for each event.
 	events chan a2a.TaskID
+}
+
+// send sends m in s, and says on a terminal why the task is silent.
+func (t *target) send(s *session, in interrupts, m *a2a.Message, o *OS) error {
+	hub := t.hub()
+	explain, end := hub.explaining(in.hard, o)
+	defer end()
+	s.explain = explain
+	return s.send(in, m)
 }
 
 // explaining starts the explainer of a command, whose output is for a person, until end is called.

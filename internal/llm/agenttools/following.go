@@ -106,11 +106,7 @@ func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
 		if !guard.IsName(contextID) {
 			contextID = "" // a caller has named it
 		}
-		waiting := ""
-		if t.Waiting.Held() {
-			waiting = t.Waiting.Code
-		}
-		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), waiting, &t.ChangedAt})
+		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), t.Waiting.HeldBy(), &t.ChangedAt})
 	}
 	return structured(&answer)
 }

@@ -90,10 +90,7 @@ func (h *Hub) withTask(ctx context.Context, id a2a.TaskID, f func(*client.Client
 		return nil, err
 	}
 	defer c.Close()
-	sent := &Sent{Agent: info.Agent}
-	if info.Waiting.Held() {
-		sent.Waiting = info.Waiting.Code
-	}
+	sent := &Sent{Agent: info.Agent, Waiting: info.Waiting.HeldBy()}
 	err = h.retry(ctx, func() (again bool, err error) {
 		sent.Task, err = f(c)
 		return temporary(err), err
