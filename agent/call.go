@@ -15,7 +15,8 @@ import (
 
 // Call holds the hub's facts about a run that the SDK's ExecutorContext does not carry. An
 // executor written for the SDK works without it. Its methods are the executor's side of the run; they
-// may be called on a nil Call, outside a hub. The executor's goroutine calls them.
+// may be called on a nil Call, outside a hub. The executor's goroutine calls them; only Delegate is safe
+// for concurrent use.
 type Call struct {
 	// Key is the same for all attempts of a message. Executors use it to perform an external
 	// effect only once.

@@ -7,5 +7,5 @@ import (
 
 // Transport returns the transport with which clients and remote agents call others over gRPC, in both
 // versions of the protocol. A connection is not encrypted if its URL has the scheme http, or if it
-// leads to this machine and the credentials have no certificates.
+// has none, leads to this machine, and the credentials have no certificates.
 func Transport() client.Transport { return caller.Dial }

@@ -449,7 +449,7 @@ func (v *verifier) ofItself(here *link, e *Entry) {
 		}
 		if id := cmp.Or(v.rep.Log, e.Subject.ID); !verify(v.key, checkpointText(id, position{e.Seq, e.Prev}), e.Detail["signature"]) {
 			v.problem(&Problem{File: here.file, Line: here.line, Seq: e.Seq, Kind: Unsigned, Text: fmt.Sprintf(
-				"the entry is not signed with the key %s: entries from %d on may not be the ones that the hub wrote", keyText(v.key), v.rep.Signed+1)})
+				"the entry is not signed with the key %s: the hub may not have written the entries from %d on", keyText(v.key), v.rep.Signed+1)})
 			return
 		}
 		v.rep.Signed = e.Seq

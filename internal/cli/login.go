@@ -95,9 +95,9 @@ func (c *contexts) named(name string) (*savedHub, error) {
 }
 
 // contextFor returns the context for a command, so that credentials are only sent where they belong.
-// With an address from the command line or the environment it is the one with that address. Otherwise
-// it is the one that $PARLEY_CONTEXT names, or the current one, unless the environment has a credential:
-// that belongs to no context. It is nil if there is none.
+// With an address from the command line or the environment it is the context of that address. Otherwise
+// it is the context that $PARLEY_CONTEXT names, or the current one. It is nil if there is none, and if the
+// environment has a credential without an address, which belongs to no context.
 func contextFor(o *OS, address string) (*savedHub, error) {
 	for _, name := range []string{"PARLEY_API_KEY", "PARLEY_CLIENT_CERT"} {
 		if v, ok := o.LookupEnv(name); ok && v != "" && address == "" {

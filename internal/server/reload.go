@@ -75,7 +75,7 @@ func (h *Hub) followedCheck() engine.Check {
 		all = append(all, filepath.Base(p.Path)+" is not applied; its earlier content stays in force, and the log has the reason")
 	}
 	if err := h.files.Untold(); err != nil {
-		all = append(all, "changed files are read up to two seconds late: "+err.Error())
+		all = append(all, "changed files are read up to three seconds late: "+err.Error())
 	}
 	c.Detail = strings.Join(all, "; ")
 	return c

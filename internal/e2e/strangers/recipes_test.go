@@ -21,7 +21,7 @@ var recipes = map[string]string{
 	"mcp_client.mjs":    "internal/e2e/strangers/mcp",
 }
 
-// TestRecipes runs each program of the page. It must print the answer once, as a line; some print other lines, too.
+// TestRecipes runs each program of the page. It must print the answer once, on a line of its own.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/howto/recipes.md")

@@ -243,7 +243,7 @@ func (w *Watcher) missed(err error) {
 	w.untold = err
 	w.mu.Unlock()
 	if first {
-		w.Logger.Warn("changed files are read up to two seconds late; on Linux raise fs.inotify.max_user_instances and max_user_watches", "error", err)
+		w.Logger.Warn("changed files are read up to three seconds late; on Linux raise fs.inotify.max_user_instances and max_user_watches", "error", err)
 	}
 }
 

@@ -155,7 +155,7 @@ func TestNoInstances(t *testing.T) {
 	})
 }
 
-// A file is not read while somebody writes it, but after a second at the latest.
+// A file is read once its writer has left it alone for a moment, and after one second at the latest.
 func TestHalfWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -100,7 +100,8 @@ var oldMethods = map[string]method{
 }
 
 // Dial connects to a gRPC interface. It is a client.Transport. The connection is unencrypted if
-// the URL has the scheme http, or to this machine if config is nil; otherwise it uses TLS.
+// the URL has the scheme http, or has none and leads to this machine, and config is nil; otherwise it
+// uses TLS.
 func Dial(ctx context.Context, iface a2a.AgentInterface, header transport.HeaderFunc, config *tls.Config) (transport.Conn, error) {
 	c, err := ConnectTLS(ctx, iface.URL, config)
 	if err != nil {
