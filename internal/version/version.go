@@ -11,17 +11,18 @@ import (
 // Next is the version of the next release. The workers in other languages and the chart have the same.
 const Next = "0.1.0"
 
-// source is the version of a program that was built from neither a tag nor a published module. Who packages the
-// program from an archive of the source sets it:
+// source is the version that the linker was given; empty for none. Set it to package a program from an archive of
+// the source:
 //
 //	go build -ldflags "-X github.com/parley-a2a/parley/internal/version.source=0.1.0" ./cmd/parley
-var source = Next + "-dev"
+var source string
 
 // Version is the version of this module in the program.
-var Version = cmp.Or(published(debug.ReadBuildInfo()), source)
+var Version = cmp.Or(source, published(debug.ReadBuildInfo()), Next+"-dev")
 
-// published returns the version that the Go command has recorded for this module, which is the tag without its v,
-// or "" for a working copy. In the program of an embedder, the module is one of its dependencies.
+// published returns the version that the Go command has recorded for this module: the tag without its v, or after a
+// tag a pseudo-version. It is "" for a changed working copy, and for one before the first tag. In the program of an
+// embedder, the module is one of its dependencies.
 func published(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""
