@@ -192,17 +192,19 @@ func (h *Head) SetFlags(flags byte) {
 func (h *Head) Waiting() bool { return h.Consumed < h.LastMessage }
 
 // Resumed reports whether a message that answers the interrupted status was accepted, and the
-// run that continues with it is waiting, or has reported nothing yet. A run that waits for
-// credentials continues until it learns of the message, which is the last entry then. A run that waits for
-// credentials may keep the status of an earlier run, if that one was interrupted by a crash; so does
-// a task that waits for such a run.
+// run that continues with it has reported nothing yet: it is about to start, waits, or has begun.
+// A run that waits for credentials continues until it learns of the message, which is the last entry
+// then. Such a run, or a task that waits for one, may keep the status of an earlier run that a crash
+// interrupted.
 func (h *Head) Resumed() bool {
 	switch {
+	case !h.State.Interrupted():
+		return false
+	case h.Run.Dispatch == Idle: // the run before has ended, and the next is about to start
+		return h.Waiting()
 	case h.State == InputRequired:
-		return h.Run.Dispatch != Idle
-	case h.State == AuthRequired && h.Run.Dispatch != Idle:
-		return h.Run.Attempt == 0 || !h.Run.Disclosed && h.Run.Attempt == 1 ||
-			h.Waiting() && h.Version == h.LastMessage
+		return true
 	}
-	return false
+	return h.Run.Attempt == 0 || !h.Run.Disclosed && h.Run.Attempt == 1 ||
+		h.Waiting() && h.Version == h.LastMessage
 }

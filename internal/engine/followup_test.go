@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -93,8 +94,27 @@ func TestAnsweredQuestionIsNotShownAgain(t *testing.T) {
 	}
 }
 
+// answeredStore is a store that keeps, of each task, the heads since its second message that still
+// show the request which that message answers.
+type answeredStore struct {
+	memstore.Store
+
+	mu     sync.Mutex
+	asking []task.Head
+}
+
+func (s *answeredStore) Append(ctx context.Context, c *task.Change) error {
+	err := s.Store.Append(ctx, c)
+	if h := &c.Next; err == nil && h.LastMessage > 1 && h.State.Interrupted() && !h.Resumed() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asking = append(s.asking, *h)
+	}
+	return err
+}
+
 // An agent that asks for credentials keeps its run. Until that run learns of the answer, the task does
-// not show the request that was just answered, nor does it after that.
+// not show the request that was just answered, nor does it after that: not in any state that is stored.
 func TestAnsweredRequestForCredentialsIsNotShownAgain(t *testing.T) {
 	t.Parallel()
 	for how, send := range map[string]func(*bench, *op.Send) *engine.Answer{
@@ -119,7 +139,8 @@ func TestAnsweredRequestForCredentialsIsNotShownAgain(t *testing.T) {
 				}
 				yield(status(ec, a2a.TaskStateCompleted, "welcome"), nil)
 			}}
-			b := start(t, engine.Config{}, x)
+			store := new(answeredStore)
+			b := start(t, engine.Config{Store: store}, x)
 			learnsOnce := sync.OnceFunc(func() { close(learns) })
 			t.Cleanup(learnsOnce)
 			id := b.send(now(text("hello"))).Head.ID
@@ -133,6 +154,10 @@ func TestAnsweredRequestForCredentialsIsNotShownAgain(t *testing.T) {
 			}
 			learnsOnce()
 			b.wait(id, task.Completed)
+			b.stop()
+			if len(store.asking) != 0 {
+				t.Errorf("stored heads show the answered request: %+v", store.asking)
+			}
 		})
 	}
 }
