@@ -14,11 +14,14 @@ import (
 
 // recipes are the programs of docs/howto/recipes.md, with the folders whose packages they use.
 var recipes = map[string]string{
-	"adk_client.py":     "internal/e2e/strangers/adk",
-	"strands_client.py": "internal/e2e/strangers/strands",
-	"openai_client.py":  "internal/e2e/interop/openai/python",
-	"ai_client.mjs":     "internal/e2e/strangers/js",
-	"mcp_client.mjs":    "internal/e2e/strangers/mcp",
+	"adk_client.py":       "internal/e2e/strangers/adk",
+	"strands_client.py":   "internal/e2e/strangers/strands",
+	"langgraph_client.py": "internal/e2e/strangers/frameworks",
+	"pydantic_client.py":  "internal/e2e/strangers/frameworks",
+	"framework_client.py": "internal/e2e/strangers/frameworks",
+	"openai_client.py":    "internal/e2e/interop/openai/python",
+	"ai_client.mjs":       "internal/e2e/strangers/js",
+	"mcp_client.mjs":      "internal/e2e/strangers/mcp",
 }
 
 // TestRecipes runs each program of the page. It must print the answer once, on a line of its own.
