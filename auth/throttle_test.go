@@ -67,6 +67,7 @@ func TestFailuresAreDelayed(t *testing.T) {
 			t.Errorf("another address waits for %v", d)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if d := try(t, r, "192.0.2.1:1"); d != 0 {
 			t.Errorf("a minute later the answer takes %v", d)
 		}
@@ -161,6 +162,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		}
 		log.Reset()
 		time.Sleep(recordWindow)
+		synctest.Wait()
 		try(t, r, "192.0.2.200:1")
 		try(t, r, "192.0.2.201:1")
 		if lines := strings.SplitAfter(log.String(), "\n"); len(lines) != 3 || !strings.Contains(lines[0], "unrecorded=7") || strings.Contains(lines[1], "unrecorded") {

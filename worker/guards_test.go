@@ -181,10 +181,12 @@ func TestEventsAreKeptUntilTheyAreConfirmed(t *testing.T) {
 				t.Errorf("%s the worker reports events %q, want 1 2 3", when, got)
 			}
 			time.Sleep(5 * time.Second)
+			synctest.Wait()
 		}
 		h.notify(protocol.TypeConfirm, 1, &protocol.Confirm{})
 		h.reported()
 		time.Sleep(7 * time.Second)
+		synctest.Wait()
 		if got := h.reported(); got != "2 3 " {
 			t.Errorf("after event 1 is confirmed the worker reports events %q, want 2 3", got)
 		}
@@ -195,6 +197,7 @@ func TestEventsAreKeptUntilTheyAreConfirmed(t *testing.T) {
 		h.notify(protocol.TypeConfirm, 3, &protocol.Confirm{Final: true})
 		h.reported()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := h.reported(); got != "" {
 			t.Errorf("after all events are confirmed the worker reports events %q", got)
 		}
@@ -219,6 +222,7 @@ func TestWorkIsHeldUntilItsEndIsStored(t *testing.T) {
 		h.grant()
 		wantHeld("after the final event was reported", 1)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		wantHeld("after a minute without a confirmation", 1)
 		h.notify(protocol.TypeConfirm, 2, &protocol.Confirm{})
 		wantHeld("after the artifacts were confirmed", 1)
@@ -286,6 +290,7 @@ func TestMessagesWithoutSignature(t *testing.T) {
 					t.Errorf("a forged message ends the task: stopped %d, %d deliveries are held", len(stopped), h.held())
 				}
 				time.Sleep(10 * time.Second)
+				synctest.Wait()
 				if got := h.reported(); got != "1 1 " {
 					t.Errorf("after a forged confirmation the worker reports events %q, want the first one twice", got)
 				}

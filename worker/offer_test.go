@@ -47,6 +47,7 @@ func TestDroppedOffers(t *testing.T) {
 		h.grant()
 		h.offer()
 		time.Sleep(protocol.OfferPatience)
+		synctest.Wait()
 		close(release)
 		h.notify(protocol.TypeConfirm, 1, &protocol.Confirm{Final: true})
 		if h.claimed() {

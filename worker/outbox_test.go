@@ -153,6 +153,7 @@ func TestSendBufferIsOverdue(t *testing.T) {
 				t.Errorf("it is late in %v, want %v", got, d)
 			}
 			time.Sleep(d)
+			synctest.Wait()
 			buffer.resendOverdue(time.Now())
 			if first, slow := buffer.next(new(protocol.Report)); first != 1 || !slow {
 				t.Errorf("number %d is published once more, at the queue: %t", first, slow)

@@ -138,6 +138,7 @@ func TestAnnouncedOnceItListens(t *testing.T) {
 		synctest.Wait()
 		send(protocol.Inquiry, protocol.TypeHub, &protocol.Hub{})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		stop()
 		all.Wait()
 		if !strings.Contains(log.String(), "it has another agent") {

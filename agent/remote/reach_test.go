@@ -42,6 +42,7 @@ func TestTriesAreSpread(t *testing.T) {
 						t.Errorf("try %d is made after %v, want at most a second before %v", try, at, most)
 					}
 					time.Sleep(tt.took)
+					synctest.Wait()
 					if !retryable(tt.err, began, try) {
 						if try != len(tt.tries) {
 							t.Errorf("there are %d tries, want %d", try, len(tt.tries))

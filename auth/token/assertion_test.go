@@ -107,10 +107,12 @@ func TestAssertionEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(DefaultLife + DefaultSkew - time.Second)
+		synctest.Wait()
 		if _, err := v.Token(t.Context(), text); err != nil {
 			t.Errorf("at the end of its time: %v", err)
 		}
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if _, err := v.Token(t.Context(), text); !errors.Is(err, ErrToken) {
 			t.Errorf("after its time: %v", err)
 		}

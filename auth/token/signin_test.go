@@ -90,6 +90,7 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("with HMAC: %v", err)
 		}
 		time.Sleep(time.Minute + DefaultSkew + time.Second)
+		synctest.Wait()
 		if _, err := v.Token(WithSignIn(t.Context(), &begun), text); !errors.Is(err, ErrToken) {
 			t.Errorf("after its expiry: %v", err)
 		}

@@ -285,15 +285,18 @@ func TestIssuerIsDown(t *testing.T) {
 		}
 		p.fail(errors.New("no route"))
 		time.Sleep(stale - time.Hour)
+		synctest.Wait()
 		if _, err := v.Token(t.Context(), p.token(t, good(nil))); err != nil {
 			t.Errorf("after 23 hours: %v", err)
 		}
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if _, err := v.Token(t.Context(), p.token(t, good(nil))); !errors.Is(err, apierror.ErrUnavailable) {
 			t.Errorf("after 25 hours: %v, want unavailable", err)
 		}
 		p.fail(nil)
 		time.Sleep(pause)
+		synctest.Wait()
 		if _, err := v.Token(t.Context(), p.token(t, good(nil))); err != nil {
 			t.Errorf("when it is back: %v", err)
 		}

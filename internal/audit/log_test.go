@@ -273,6 +273,7 @@ func TestPruningByAge(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Hour)
+			synctest.Wait()
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
@@ -300,8 +301,10 @@ func TestRefusals(t *testing.T) {
 			refuse("192.0.2.2:1", "unknown key")
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		refuse("192.0.2.1:3", "unknown key")
 		time.Sleep(time.Second)
+		synctest.Wait()
 		type line struct{ from, further string }
 		var got []line
 		for _, e := range entries(t, dir, Query{Action: "auth.refused"}) {
@@ -318,6 +321,7 @@ func TestRefusals(t *testing.T) {
 			refuse(fmt.Sprintf("[2001:db8:%x:%x::1]:1", i>>8, i&255), "unknown key")
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if n := len(entries(t, dir, Query{Action: "auth.refused"})); n > maxTallies+20 {
 			t.Errorf("%d entries of a flood, want at most about %d", n, maxTallies)
 		}
@@ -339,8 +343,10 @@ func TestSignatures(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(11 * time.Minute)
+			synctest.Wait()
 		}
 		time.Sleep(time.Hour) // without entries there is no signature
+		synctest.Wait()
 		if n := len(entries(t, dir, Query{Action: string(auditSigned)})); n != 3 {
 			t.Errorf("%d signatures, want 3", n)
 		}

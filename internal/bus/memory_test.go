@@ -89,6 +89,7 @@ func TestMemoryRequeuesAfterTheLease(t *testing.T) {
 			numbers = append(numbers, d.Number)
 			if d.Number == 2 {
 				time.Sleep(900 * time.Millisecond)
+				synctest.Wait()
 				if err := d.Extend(ctx); err != nil {
 					t.Fatal(err)
 				}

@@ -81,6 +81,7 @@ func TestHealthOverTime(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- b.Run(ctx) }()
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		asked, _ := s.take()
 		want := []string{"0s", "1s", "3s", "7s", "15s", "31s", "1m3s", "2m3s", "3m3s", "4m3s"}
 		if diff := cmp.Diff(want, asked); diff != "" {
@@ -92,6 +93,7 @@ func TestHealthOverTime(t *testing.T) {
 		}
 		s.set(cardOf("a", "x"))
 		time.Sleep(25 * time.Minute)
+		synctest.Wait()
 		asked, whole := s.take()
 		if len(asked) != 25 || whole != 3 {
 			t.Errorf("asked %d times, %d times for all of the card, want 25 and 3: the first time and every ten minutes", len(asked), whole)
@@ -101,6 +103,7 @@ func TestHealthOverTime(t *testing.T) {
 		}
 		s.set("")
 		time.Sleep(5 * time.Minute)
+		synctest.Wait()
 		if e := b.get("a"); e.Health.State != directory.Down || len(e.Skills) != 1 {
 			t.Errorf("the agent has vanished: %+v, want its skills kept", e)
 		}

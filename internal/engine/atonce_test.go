@@ -214,6 +214,7 @@ func TestAnswerAtOnceIsNotStored(t *testing.T) {
 					t.Errorf("Send = %v, want %v", err, task.ErrUnavailable)
 				}
 				time.Sleep(time.Minute) // the engine compares its task with the store
+				synctest.Wait()
 				page, err := b.List(t.Context(), caller("alice"), &op.List{PageSize: 10})
 				if err != nil || len(page.Tasks) != map[bool]int{false: 0, true: 1}[kept] {
 					t.Fatalf("List = %+v, %v", page, err)

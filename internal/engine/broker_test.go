@@ -105,6 +105,7 @@ func TestOutcomesAreTheAgents(t *testing.T) {
 		b := start(t, cfg, asks)
 		asked, failed := b.send(text("ask")).Head.ID, b.send(text("ask")).Head
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		b.send(reply(asked, "go on"))
 		if _, err := b.Fail(t.Context(), failed.Owner, failed.ID, "no longer needed"); err != nil {
 			t.Fatal(err)
@@ -112,6 +113,7 @@ func TestOutcomesAreTheAgents(t *testing.T) {
 		late := b.send(text("ask")).Head.ID
 		b.stop()
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		b = start(t, cfg, asks)
 		b.send(reply(late, "go on"))
 		got := o.take()
@@ -202,6 +204,7 @@ func TestSameContent(t *testing.T) {
 			t.Error("a message without a skill was taken for one with it")
 		}
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		if late := send("m5", "hello", "main"); late == first {
 			t.Error("the same message much later is the same task")
 		}

@@ -153,6 +153,7 @@ func TestCancelReturnsTheOpenTask(t *testing.T) {
 			t.Errorf("Cancel = %+v, %v; want WORKING", got, err)
 		}
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if h := b.get(id).Head; h.State != task.Canceled {
 			t.Errorf("state = %v, want CANCELED after CancelWait", h.State)
 		}

@@ -145,6 +145,7 @@ func TestRecordAloneIsStoredSoon(t *testing.T) {
 		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
 		h := b.send(now(text("hi"))).Head
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if got := journalOf(t, store, h.Key); got != "one two" {
 			t.Errorf("the journal is %q, want one two", got)
 		}

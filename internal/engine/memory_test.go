@@ -30,6 +30,7 @@ func TestRunsOfLargeMessagesWait(t *testing.T) {
 		r.ReturnImmediately = true
 		id := h.send(r).Head.ID
 		time.Sleep(50 * time.Minute)
+		synctest.Wait()
 		if a := h.get(id); a.Head.State.Terminal() {
 			t.Errorf("the run of a large message did not wait: %v", a.Head.State)
 		}
@@ -39,6 +40,7 @@ func TestRunsOfLargeMessagesWait(t *testing.T) {
 		all.Release()
 		synctest.Wait()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		a := h.get(id)
 		if !a.Head.State.Terminal() {
 			t.Errorf("with memory the task is %v", a.Head.State)

@@ -18,6 +18,7 @@ func TestOldest(t *testing.T) {
 		first := time.Now()
 		q.wait(ticket{key: serial})
 		time.Sleep(time.Second)
+		synctest.Wait()
 		second := time.Now()
 		q.wait(ticket{})
 		if got := q.oldest(); !got.Equal(first) {

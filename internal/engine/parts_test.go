@@ -402,19 +402,23 @@ func TestPartsExpire(t *testing.T) {
 		id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
 		_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if _, err := b.part(id, d, alice); err != nil {
 			t.Errorf("a part of an open task after a day: %v", err)
 		}
 		b.send(reply(id, "continue"))
 		time.Sleep(time.Hour - time.Second)
+		synctest.Wait()
 		if _, err := b.part(id, d, alice); err != nil {
 			t.Errorf("before its time: %v", err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if _, err := b.part(id, d, alice); !errors.Is(err, engine.ErrPartGone) {
 			t.Errorf("when its time is over, and before it is swept: %v, want ErrPartGone", err)
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if tasks, contents := k.Store.(*blobstore.Folder).Len(); tasks != 0 || contents != 0 {
 			t.Errorf("after the sweep %d contents of %d tasks are left", contents, tasks)
 		}
@@ -426,6 +430,7 @@ func TestPartsExpire(t *testing.T) {
 			t.Errorf("the error for other callers: %v", err)
 		}
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		if _, err := b.part(id, d, alice); !errors.Is(err, a2a.ErrTaskNotFound) {
 			t.Errorf("after the task is gone: %v, want ErrTaskNotFound", err)
 		}

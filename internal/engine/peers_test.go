@@ -215,6 +215,7 @@ func TestFollowBehindTheHead(t *testing.T) {
 		}
 		close(steps)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if err := b.FollowAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -460,6 +461,7 @@ func TestHalfReadElsewhere(t *testing.T) {
 		b.Follow(t.Context(), []task.Key{head.Key})
 		work <- true
 		time.Sleep(time.Minute) // the run has stored all but its question
+		synctest.Wait()
 		reads, proceed := make(chan bool, 10), make(chan bool)
 		h.mu.Lock()
 		h.ahead = func() {

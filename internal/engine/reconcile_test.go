@@ -341,10 +341,12 @@ func (tt *trial) run(t *testing.T, keep, stay bool) {
 	defer o.stop()
 	check := tt.play(o)
 	time.Sleep(5 * time.Second)
+	synctest.Wait()
 	if hits := o.store.heal(); hits != 1 {
 		t.Fatalf("the store failed %d times on purpose, want once", hits)
 	}
 	time.Sleep(10 * time.Second)
+	synctest.Wait()
 	check()
 	o.checkIdle()
 }
@@ -561,6 +563,7 @@ func TestQueuedCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 		o.sendRefused(text("first"))
 		o.store.heal()
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		o.checkIdle()
 	})
 }
@@ -576,10 +579,12 @@ func TestQuietTaskIsShownOnceTheStoreWorks(t *testing.T) {
 		o.sendRefused(text("mute"))
 		o.store.heal()
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if heads := o.heads(); len(heads) != 1 || heads[0].State != task.Submitted {
 			t.Errorf("tasks = %+v, want one that is SUBMITTED", heads)
 		}
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		o.checkIdle()
 	})
 }
@@ -597,10 +602,12 @@ func TestRecoveryWhileTheStoreFails(t *testing.T) {
 				store.arm(requeues)
 				b := start(t, engine.Config{Store: store}, idempotent(words("x")))
 				time.Sleep(3 * time.Second)
+				synctest.Wait()
 				if hits := store.heal(); hits != 1 {
 					t.Fatalf("the store failed %d times on purpose, want once", hits)
 				}
 				time.Sleep(3 * time.Second)
+				synctest.Wait()
 				if h := b.get(id).Head; h.State != task.Completed {
 					t.Errorf("task is %v (%+v), want COMPLETED", h.State, h.Run)
 				}
@@ -632,6 +639,7 @@ func TestPendingWorkIsBounded(t *testing.T) {
 		}
 		store.heal()
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		o.send(text("done"))
 		o.checkIdle()
 	})
@@ -672,10 +680,12 @@ func TestRunWaitsForAStoreThatCannotBeRead(t *testing.T) {
 			t.Fatal(err) // the message is stored, and cannot be read
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if h, err := b.store.Head(t.Context(), "alice", id); err != nil || h.State == task.Failed {
 			t.Error("the task fails while the store cannot be read")
 		}
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		if h := b.get(id).Head; h.State != task.InputRequired || !strings.Contains(string(h.StatusMessage), "about Rome?") {
 			t.Errorf("task is %v with %s, want the next question", h.State, h.StatusMessage)
 		}
@@ -725,6 +735,7 @@ func testFlickering(t *testing.T, fails int64) {
 		stored = h.LastMessage > 1 // if it is not, the message before it could not be read
 	}
 	time.Sleep(10 * time.Second)
+	synctest.Wait()
 	if h, err := store.Head(t.Context(), "alice", id); err != nil || h.State != task.Completed {
 		t.Errorf("reads %b fail: the task is %v with %s, %v, want COMPLETED", fails, h.State, h.StatusMessage, err)
 	}

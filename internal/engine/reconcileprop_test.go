@@ -100,6 +100,7 @@ func (s *sequence) do(d action) {
 		s.send(text(d.Word), d)
 	case d.What == "sleep":
 		time.Sleep(time.Duration(d.N) * 700 * time.Millisecond)
+		synctest.Wait()
 	case d.What == "heal":
 		s.store.heal()
 	case d.What == "fail":

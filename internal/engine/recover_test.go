@@ -262,6 +262,7 @@ func failAndRecover(t *testing.T, lie bool) {
 	id := b.send(now(text("hi"))).Head.ID
 	synctest.Wait()
 	time.Sleep(time.Second)
+	synctest.Wait()
 	store.failing.Store(true)
 	_, err := b.Send(t.Context(), alice, text("refused"))
 	if !errors.Is(err, task.ErrFull) || !strings.Contains(err.Error(), "disk is full") {
@@ -269,6 +270,7 @@ func failAndRecover(t *testing.T, lie bool) {
 	}
 	close(proceed)
 	time.Sleep(10 * time.Second)
+	synctest.Wait()
 	if got := b.get(id); !lie && got.Head.State != task.Working {
 		t.Errorf("state = %v while nothing can be stored, want WORKING", got.Head.State)
 	}
@@ -281,6 +283,7 @@ func failAndRecover(t *testing.T, lie bool) {
 		t.Errorf("the answer is %q, want ten chunks: nothing lost, nothing twice", got)
 	}
 	time.Sleep(5 * time.Second)
+	synctest.Wait()
 	if ready := b.Ready(t.Context()); !ready[2].OK {
 		t.Errorf("ready = %+v, want the store to work again", ready)
 	}
@@ -309,6 +312,7 @@ func TestRetention(t *testing.T) {
 		b := start(t, engine.Config{Retention: time.Hour, IdleRetention: 2 * time.Hour}, x)
 		done, asked := b.send(text("hi")).Head.ID, b.send(text("ask")).Head.ID
 		time.Sleep(time.Hour + 2*time.Minute)
+		synctest.Wait()
 		if _, err := b.Get(t.Context(), alice, &op.Get{ID: done}); !errors.Is(err, a2a.ErrTaskNotFound) {
 			t.Errorf("Get of an old task = %v, want ErrTaskNotFound", err)
 		}
@@ -316,10 +320,12 @@ func TestRetention(t *testing.T) {
 			t.Errorf("interrupted task is %v, want it open", h.State)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if got := b.get(asked); got.Head.State != task.Failed || !strings.Contains(statusText(t, got), "abandoned") {
 			t.Errorf("abandoned task is %v, want FAILED", got.Head.State)
 		}
 		time.Sleep(time.Hour + 2*time.Minute)
+		synctest.Wait()
 		if _, err := b.Get(t.Context(), alice, &op.Get{ID: asked}); !errors.Is(err, a2a.ErrTaskNotFound) {
 			t.Errorf("Get = %v, want ErrTaskNotFound", err)
 		}
@@ -346,6 +352,7 @@ func TestRunsAreQueued(t *testing.T) {
 			t.Error("Send beyond MaxQueued succeeded")
 		}
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		for _, id := range ids {
 			if h := b.get(id).Head; h.State != task.Completed {
 				t.Errorf("task %s is %v, want COMPLETED", id, h.State)
@@ -375,6 +382,7 @@ func TestSerialAgentRunsOneTaskOfAContextAtATime(t *testing.T) {
 			b.send(r)
 		}
 		time.Sleep(4 * time.Second)
+		synctest.Wait()
 		b.stop()
 		if got := strings.Join(order, ""); got != "+a-a+b-b+c-c" {
 			t.Errorf("order = %s", got)
@@ -410,6 +418,7 @@ func TestWaitingCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 		}
 		store.failing.Store(false)
 		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		page, err := b.List(t.Context(), alice, &op.List{PageSize: 10})
 		if err != nil || page.TotalSize != 2 {
 			t.Fatalf("List = %+v, %v; want the two tasks", page, err)

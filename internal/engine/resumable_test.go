@@ -159,6 +159,7 @@ func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
 		h := b.send(now(text("hi"))).Head
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if got, err := store.Sidecar(t.Context(), h.Key, task.SidecarCheckpoint); string(got) != "two" || err != nil {
 			t.Errorf("Checkpoint = %q, %v, want two", got, err)
 		}

@@ -54,6 +54,7 @@ func TestSerialOrderOverRestarts(t *testing.T) {
 				}
 				asked := in("ask")
 				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
 				want := []string{"0", "1", "2", "answer", "3", "4", "5"}
 				for _, s := range want {
 					if s == "answer" {
@@ -64,11 +65,14 @@ func TestSerialOrderOverRestarts(t *testing.T) {
 				}
 				for range want { // each run is interrupted, and most are in the next process
 					time.Sleep(600 * time.Millisecond)
+					synctest.Wait()
 					b.stop()
 					b = start(t, cfg, agent.With(x, traits))
 					time.Sleep(1100 * time.Millisecond)
+					synctest.Wait()
 				}
 				time.Sleep(10 * time.Second)
+				synctest.Wait()
 				b.stop()
 				if !slices.Equal(order, want) {
 					t.Errorf("the order is %v, want %v", order, want)
@@ -146,6 +150,7 @@ func TestAnswerComesBeforeTheSweep(t *testing.T) {
 		})
 		id := b.send(text("hi")).Head.ID
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		store.hurry(func(c *task.Change) *task.Change {
 			if c.Next.State != task.Failed {
 				return nil
@@ -156,6 +161,7 @@ func TestAnswerComesBeforeTheSweep(t *testing.T) {
 			return other
 		})
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if h := b.get(id).Head; h.State == task.Failed {
 			t.Errorf("the task is failed as abandoned, and has run %d", h.Run.Epoch)
 		}

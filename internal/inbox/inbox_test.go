@@ -206,6 +206,7 @@ func TestItemsExpire(t *testing.T) {
 			t.Errorf("before its time the item is %s", got.State)
 		}
 		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		if got, err := b.Wait(t.Context(), "soon"); got.State != inbox.Expired || err != nil {
 			t.Errorf("at its time the item is %s, %v", got.State, err)
 		}
@@ -234,6 +235,7 @@ func TestLateWithoutRun(t *testing.T) {
 		it.Expires = time.Now().Add(time.Minute)
 		put(t, b, it)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if _, err := b.Approve(t.Context(), "a", "me", ""); !errors.Is(err, inbox.ErrSettled) {
 			t.Errorf("Approve after its time: %v, want ErrSettled", err)
 		}

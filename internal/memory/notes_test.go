@@ -56,10 +56,12 @@ func TestNotesEnd(t *testing.T) {
 		set(t, n, memory.Set{Key: "a/b/ten", Value: "v", TTL: 10 * time.Minute})
 		began := time.Now()
 		time.Sleep(5*time.Minute - time.Millisecond)
+		synctest.Wait()
 		if _, err := n.Get(t.Context(), "o", "a/b/five"); err != nil {
 			t.Errorf("Get before the end = %v", err)
 		}
 		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		if _, err := n.Get(t.Context(), "o", "a/b/five"); !errors.Is(err, memory.ErrNotFound) {
 			t.Errorf("Get at the end = %v, want %v", err, memory.ErrNotFound)
 		}
@@ -242,6 +244,7 @@ func TestWatch(t *testing.T) {
 		set(t, n, memory.Set{Key: "in/box/2"})
 		next("in/box/2 <nil>")
 		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		set(t, n, memory.Set{Key: "in/box/1", Value: "again"})
 		next("in/box/1 again<nil>")
 		cancel()

@@ -58,11 +58,13 @@ func TestRequests(t *testing.T) {
 			t.Errorf("another caller is refused: %v", err)
 		}
 		time.Sleep(retry(t, l.Request("ann")))
+		synctest.Wait()
 		if err := l.Request("ann"); err != nil {
 			t.Errorf("after the wait: %v", err)
 		}
 		retry(t, l.Request("ann"))
 		time.Sleep(time.Hour) // no more than the burst accrues
+		synctest.Wait()
 		for i := range 3 {
 			if err := l.Request("ann"); err != nil {
 				t.Fatalf("request %d after a pause: %v", i, err)
@@ -105,6 +107,7 @@ func TestBytes(t *testing.T) {
 			t.Errorf("another caller is refused: %v", err)
 		}
 		time.Sleep(wait)
+		synctest.Wait()
 		if err := errors.Join(l.Request("ann"), l.Bytes("ann", 1)); err != nil {
 			t.Errorf("after the wait: %v", err)
 		}
@@ -139,6 +142,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		ask("a", 1000)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if err := l.Request("busy"); err != nil {
 			t.Fatal(err)
 		}

@@ -297,10 +297,12 @@ func TestLateResults(t *testing.T) {
 		h := start(t, tasks, notes, recorder.Options{}, false) // ends tasks and writes no notes
 		late := h.send("echo", "late", inSession)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n, err := h.CloseSession(t.Context(), "alice", "s/1"); n != 0 || err != nil {
 			t.Errorf("CloseSession = %d, %v", n, err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		again := h.send("echo", "again", inSession)
 		silent := h.send("echo", "silent", `{"sessionId":"s2"}`)
 		h.stop()
@@ -320,6 +322,7 @@ func TestLateResults(t *testing.T) {
 		forgotten := h.send("echo", "forgotten", `{"sessionId":"s2"}`)
 		h.stop()
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		h = start(t, tasks, notes, recorder.Options{}, true)
 		h.await("alice", "primary/notifications/a2a/echo/"+string(forgotten.ID))
 		if _, err := h.CloseSession(t.Context(), "alice", ""); !errors.Is(err, memory.ErrInvalid) {

@@ -19,6 +19,7 @@ func TestRepeat(t *testing.T) {
 			return calls < 2
 		})
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		stop()
 		stop()
 		if calls != 2 {
@@ -32,12 +33,14 @@ func TestRepeat(t *testing.T) {
 			return true
 		})
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		stop()
 		if !over {
 			t.Error("stop has returned during a call")
 		}
 		over = false
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if over {
 			t.Error("a call after stop")
 		}

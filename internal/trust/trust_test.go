@@ -154,6 +154,7 @@ func TestContactsCostNoWrite(t *testing.T) {
 		}
 		store.fail(errors.New("disk"))
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		store.fail(nil)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -311,6 +312,7 @@ func TestTwoHubs(t *testing.T) {
 		}
 		store.fail(errors.New("disk"))
 		time.Sleep(11 * time.Second)
+		synctest.Wait()
 		store.fail(nil)
 		if _, err := a.Set(ctx, "ann", &trust.Change{Level: trust.Act}); err != nil {
 			t.Fatal(err)

@@ -142,6 +142,7 @@ var bob = caller("bob")
 // pass advances the fake time, and waits until the bubble is idle.
 func (w *fixture) pass(d time.Duration) {
 	time.Sleep(d)
+	synctest.Wait()
 	w.settle()
 }
 

@@ -40,6 +40,7 @@ func TestInterruptedAnywhere(t *testing.T) {
 				w.act(r, tasks, fmt.Sprint("task ", i))
 				// A few microseconds to milliseconds: between the steps of a run.
 				time.Sleep(time.Duration(r.IntN(4000)) * time.Microsecond)
+				synctest.Wait()
 				if r.IntN(2) == 0 {
 					w.stop()
 					w.start()

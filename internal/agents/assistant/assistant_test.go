@@ -257,8 +257,10 @@ func TestAvailability(t *testing.T) {
 		look()
 		busy = false
 		time.Sleep(15 * time.Minute)
+		synctest.Wait()
 		look()
 		time.Sleep(8 * time.Hour)
+		synctest.Wait()
 		busy = true
 		look()
 		var want []string

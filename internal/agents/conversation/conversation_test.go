@@ -210,14 +210,17 @@ func TestConversations(t *testing.T) {
 		h.want(text("a", "that"), "COMPLETED", "3: that")
 		h.want(text("a", "nothing"), "COMPLETED", "")
 		time.Sleep(59 * time.Minute)
+		synctest.Wait()
 		h.want(text("a", "z"), "COMPLETED", "4: z")
 		time.Sleep(30 * time.Minute)
+		synctest.Wait()
 		closed := h.d.take()
 		slices.Sort(closed)
 		if diff := cmp.Diff([]string{"close a", "close b"}, closed); diff != "" {
 			t.Errorf("an hour later (-want +got):\n%s", diff)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		h.happened("close a")
 		h.want(text("a", "x"), "COMPLETED", "1: x")
 		h.happened("open a of ann, 0 calls, 0 messages")

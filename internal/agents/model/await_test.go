@@ -384,6 +384,7 @@ func TestDrainWhileAwaiting(t *testing.T) {
 		h := startWith(t, engine.Config{Store: disk, DrainTimeout: time.Minute}, agents{"main": a})
 		id := h.begin(text("go"))
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		begun := time.Now()
 		h.stop()
 		if took := time.Since(begun); took > time.Second {
@@ -391,6 +392,7 @@ func TestDrainWhileAwaiting(t *testing.T) {
 		}
 		h = start(t, disk, agents{"main": a})
 		time.Sleep(3 * time.Minute)
+		synctest.Wait()
 		wantAnswer(t, h.get(id), "I have read session/s/a2a/south/south-1/result")
 		if diff := cmp.Diff([]string{completed("north", 0), completed("south", 1)}, userTurns(p.last())); diff != "" {
 			t.Errorf("input of the model (-want +got):\n%s", diff)

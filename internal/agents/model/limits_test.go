@@ -71,6 +71,7 @@ func (h *hub) sendWithin(r *op.Send, d time.Duration) *a2a.Task {
 	h.t.Helper()
 	id := h.begin(r)
 	time.Sleep(d)
+	synctest.Wait()
 	return h.get(id)
 }
 

@@ -119,6 +119,7 @@ func TestNoBatches(t *testing.T) {
 			j.send(bus.Topic(j.d.ReplyTo), protocol.TypeClaim, 0, &protocol.Claim{Delivery: j.work.Delivery, Worker: j.id, Nonce: j.nonce})
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if n := l.sent["hub "+string(protocol.TypeBatch)]; n != 0 || l.sent["hub "+string(protocol.TypeGrant)] != 3 {

@@ -139,6 +139,7 @@ func TestWorkerWaitsForTheBroker(t *testing.T) {
 		w := &worker.Worker{Bus: m, Name: "far", Executor: echo, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 		go func() { ended <- w.Run(ctx) }()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := log.String(); strings.Count(got, "waiting for the broker") != 1 || strings.Contains(got, "performing the tasks") {
 			t.Errorf("without a broker the worker says %q", got)
 		}

@@ -126,6 +126,7 @@ func TestLargeAndARestart(t *testing.T) {
 		h.restart()
 		synctest.Wait()
 		time.Sleep(10 * time.Second) // the worker has asked again, and cannot report all
+		synctest.Wait()
 		if n := reports.Load(); n < 5 {
 			t.Fatalf("%d reports, want more than arrive", n)
 		}

@@ -52,6 +52,7 @@ func TestWorkingWaitsForTheFirstEvent(t *testing.T) {
 				j, before := p.take(), store.appends.Load()
 				j.granted(tt.idempotent)
 				time.Sleep(tt.think)
+				synctest.Wait()
 				if got := h.get(id).Head.State; got != tt.state {
 					t.Errorf("before the words the task is %v, want %v", got, tt.state)
 				}

@@ -171,6 +171,7 @@ func TestOfferOfACanceledTask(t *testing.T) {
 			t.Fatalf("Cancel = %v, %v", a, err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := len(p.work); n != 0 {
 			t.Errorf("%d envelopes are in the queue", n)
 		}
@@ -204,6 +205,7 @@ func TestSilentWorkersGetNoOffers(t *testing.T) {
 		h := startHub(t, nil)
 		p := h.offered(5)
 		time.Sleep(protocol.Lease)
+		synctest.Wait()
 		h.send(returnImmediately(newSend("second")))
 		p.take()
 		p.silence()

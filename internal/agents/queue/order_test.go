@@ -184,6 +184,7 @@ func TestLostWorker(t *testing.T) {
 				}
 				for range 4 {
 					time.Sleep(20 * time.Second)
+					synctest.Wait()
 					j.beat()
 				}
 				if tt.again {
@@ -228,6 +229,7 @@ func TestThreeWorkersAtMost(t *testing.T) {
 				t.Errorf("attempt %d, want %d", j.work.Attempt, n+1)
 			}
 			time.Sleep(30 * time.Second)
+			synctest.Wait()
 			p.receives(protocol.TypeDeny, 0)
 		}
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
@@ -244,9 +246,11 @@ func TestLeaseBeginsAnew(t *testing.T) {
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		j := p.take().granted(false)
 		time.Sleep(29 * time.Second)
+		synctest.Wait()
 		h.restart()
 		p.requested(1)
 		time.Sleep(29 * time.Second)
+		synctest.Wait()
 		j.report(1, completed)
 		p.receives(protocol.TypeConfirm, 1)
 		h.wait(id, task.Completed)
@@ -287,10 +291,13 @@ func TestBrokerIsAway(t *testing.T) {
 				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				j := p.take().granted(false)
 				time.Sleep(10 * time.Second)
+				synctest.Wait()
 				line.set(false)
 				time.Sleep(5 * time.Minute)
+				synctest.Wait()
 				line.set(true)
 				time.Sleep(protocol.Lease - time.Second)
+				synctest.Wait()
 				began := time.Now()
 				if back {
 					j.report(1, completed)
@@ -325,8 +332,10 @@ func TestForgedToken(t *testing.T) {
 		forged.report(1, completed)
 		q.receives(protocol.TypeDeny, 0)
 		time.Sleep(29 * time.Second)
+		synctest.Wait()
 		forged.beat() // does not keep the lease
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, j.id) {
 			t.Errorf("the task is %s", got)
 		}

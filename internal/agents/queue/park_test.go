@@ -54,6 +54,7 @@ func TestReportsWaitForTheirRun(t *testing.T) {
 		d.mu.Unlock()
 		known.head.Store(&task.Head{State: task.Completed})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if depth, err := b.Depth(ctx, protocol.ReportAt("h")); err != nil || depth.Ready+depth.Held != 0 {
 			t.Errorf("%+v are left: %v", depth, err)
 		}

@@ -17,6 +17,7 @@ func TestCallBeforeTheWorker(t *testing.T) {
 		h := startHub(t, nil)
 		id := h.send(returnImmediately(newSend("hello there"))).Head.ID
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if a := h.get(id); a.Head.State != task.Submitted {
 			t.Errorf("without a worker the task is %s", describe(a))
 		}

@@ -57,6 +57,7 @@ func TestLostWorkIsPublishedAgain(t *testing.T) {
 			}
 			synctest.Wait()
 			time.Sleep(lost.after)
+			synctest.Wait()
 			if lost.away {
 				h.stop()
 			}
@@ -88,6 +89,7 @@ func TestWaitingWorkIsPublishedOnce(t *testing.T) {
 			h.send(returnImmediately(newSend(text)))
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.JobAt("far"))
 		if err != nil || d.Ready != 2 || d.Held != 1 {
 			t.Errorf("in the queue are %+v, %v, want 2 and 1", d, err)
@@ -115,6 +117,7 @@ func TestWorkThatAppearsAgain(t *testing.T) {
 			ids = append(ids, h.send(returnImmediately(newSend(text))).Head.ID)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		d, err := h.peer().(bus.Operator).Depth(t.Context(), protocol.JobAt("far"))
 		if err != nil || d.Ready < 3*2 || d.Ready > 3*8 {
 			t.Fatalf("in the queue are %+v, %v, want some copies", d, err)
@@ -128,6 +131,7 @@ func TestWorkThatAppearsAgain(t *testing.T) {
 			h.wait(id, task.Completed)
 		}
 		time.Sleep(time.Minute) // all copies are claimed
+		synctest.Wait()
 		if n := performed.Load(); n != 3 {
 			t.Errorf("3 tasks were performed %d times", n)
 		}

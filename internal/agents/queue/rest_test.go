@@ -47,9 +47,11 @@ func TestWaitingTasksRest(t *testing.T) {
 			})
 			ids := sendMany(h, 600)
 			time.Sleep(5 * time.Second)
+			synctest.Wait()
 			h.wantRuns(0)
 			h.restart()
 			time.Sleep(5 * time.Second)
+			synctest.Wait()
 			h.wantRuns(0)
 			w := h.startWorker(echo, nil)
 			for _, id := range ids {
@@ -74,6 +76,7 @@ func TestLimitOfRestingTasks(t *testing.T) {
 		began := time.Now()
 		id := sendMany(h, 1)[0]
 		time.Sleep(protocol.MaxWait/2 + 7*time.Second) // the limit is between two comparisons
+		synctest.Wait()
 		h.restart()
 		synctest.Wait()
 		h.wantRuns(0)
@@ -91,11 +94,13 @@ func TestLimitWithoutAgent(t *testing.T) {
 		h := startHub(t, nil)
 		id := sendMany(h, 1)[0]
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		h.wantRuns(0)
 		if err := h.Unregister("far"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(protocol.MaxWait + time.Minute)
+		synctest.Wait()
 		a, err := h.store.Head(t.Context(), alice.Principal.Owner(), id)
 		if err != nil || a.State != task.Failed {
 			t.Errorf("the task is %v, %v, want failed", a.State, err)
@@ -113,6 +118,7 @@ func TestOperationsOnWaitingTasks(t *testing.T) {
 		synctest.Wait()
 		ids = append(ids, h.send(returnImmediately(newSend("more"))).Head.ID)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		h.wantRuns(0)
 		if a, err := h.Cancel(t.Context(), alice, &op.Cancel{ID: ids[0]}); err != nil || a.Head.State != task.Canceled {
 			t.Fatalf("Cancel = %+v, %v", a, err)
@@ -141,6 +147,7 @@ func TestClaimsOfRestingTasks(t *testing.T) {
 		h := startHub(t, nil)
 		id := sendMany(h, 1)[0]
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		j := h.startManualWorker().take()
 		j.work.Delivery++
 		j.denied("it was given to another worker")

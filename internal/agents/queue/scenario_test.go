@@ -110,6 +110,7 @@ func TestHubRestart(t *testing.T) {
 				continue
 			}
 			time.Sleep(time.Duration(i) * time.Second) // no hub is running
+			synctest.Wait()
 			h.start()
 		}
 		h.wait(id, task.Completed)
@@ -126,6 +127,7 @@ func TestHubRestartBeforeTheClaim(t *testing.T) {
 		h := startHub(t, nil)
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		time.Sleep(3 * time.Second)
+		synctest.Wait()
 		h.stop()
 		h.bus.Close()
 		h.bus = new(bus.Memory)
@@ -146,6 +148,7 @@ func TestNoWorkerClaims(t *testing.T) {
 		began := time.Now()
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		time.Sleep(40 * time.Minute)
+		synctest.Wait()
 		h.restart()
 		a := h.wait(id, task.Failed)
 		if got := describe(a); got != `TASK_STATE_FAILED no worker of agent "far" has taken the message within 1h0m0s` || time.Since(began) != time.Hour {
@@ -156,6 +159,7 @@ func TestNoWorkerClaims(t *testing.T) {
 			t.Error("the task is performed although it has failed")
 		}), nil)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if d, err := h.bus.Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the work is still there: %+v, %v", d, err)
 		}
@@ -175,6 +179,7 @@ func TestCancelUnclaimed(t *testing.T) {
 			t.Error("the task is performed although it was canceled")
 		}), nil)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 	})
 }
 
@@ -242,6 +247,7 @@ func TestCancelOfADeadWorker(t *testing.T) {
 		}
 		cut.down.Store(false)
 		time.Sleep(time.Minute) // the worker is stopped meanwhile
+		synctest.Wait()
 		if d, err := h.bus.Depth(t.Context(), protocol.JobAt("far")); err != nil || d.Ready+d.Held != 0 {
 			t.Errorf("the worker still holds the work: %+v, %v", d, err)
 		}

@@ -168,6 +168,7 @@ func TestFlushWaitsForTheHub(t *testing.T) {
 		<-began
 		h.stop()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		h.start()
 		h.wait(id, task.Completed)
 		if d := <-flushed; d < time.Minute || d > 70*time.Second {
@@ -196,6 +197,7 @@ func TestRunWaitsForPermission(t *testing.T) {
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		h.wait(id, task.AuthRequired)
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		h.send(returnImmediately(reply(id, "no")))
 		if got := describe(h.wait(id, task.Completed)); got != "TASK_STATE_COMPLETED hears no" {
 			t.Errorf("the task is %s", got)
@@ -323,6 +325,7 @@ func TestDrain(t *testing.T) {
 				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				h.wait(id, task.Working)
 				time.Sleep(time.Second)
+				synctest.Wait()
 				began := time.Now()
 				first.end()
 				waiting := h.send(returnImmediately(newSend("wait"))).Head.ID // no worker claims it
@@ -331,6 +334,7 @@ func TestDrain(t *testing.T) {
 				}
 				h.startWorker(by("second", time.Second), nil)
 				time.Sleep(10 * time.Second)
+				synctest.Wait()
 				if got := describe(h.get(id)); !strings.HasPrefix(got, tt.want) {
 					t.Errorf("the task is %s, want %s", got, tt.want)
 				}
@@ -393,6 +397,7 @@ func TestZombie(t *testing.T) {
 		cut.down.Store(true)
 		h.startWorker(agent.With(counting(turn), agent.Traits{Idempotent: true}), nil)
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		cut.down.Store(false)
 		close(wakes)
 		if err := <-stopped; !strings.Contains(err.Error(), "was given to another worker") {
@@ -441,6 +446,7 @@ func TestBadBus(t *testing.T) {
 				after := time.Duration(dice.IntN(12)) * time.Second
 				mu.Unlock()
 				time.Sleep(after)
+				synctest.Wait()
 				h.restart()
 				for _, id := range ids {
 					h.wait(id, task.Completed)
@@ -470,6 +476,7 @@ func TestSignatures(t *testing.T) {
 		h.restart()
 		id := h.send(returnImmediately(newSend("unsigned"))).Head.ID
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if d, err := h.bus.Depth(t.Context(), bus.Dead); err != nil || d.Ready != 1 || h.get(id).Head.State != task.Submitted {
 			t.Errorf("%d envelopes are dead; the task is %s", d.Ready, describe(h.get(id)))
 		}
@@ -498,12 +505,14 @@ func TestDeadline(t *testing.T) {
 				}
 				id := a.Head.ID
 				time.Sleep(time.Second)
+				synctest.Wait()
 				h.restart()
 				got := describe(h.wait(id, task.Failed))
 				if !strings.Contains(got, want) || time.Since(began) != time.Minute {
 					t.Errorf("after %v the task is %s", time.Since(began), got)
 				}
 				time.Sleep(time.Minute)
+				synctest.Wait()
 			})
 		})
 	}

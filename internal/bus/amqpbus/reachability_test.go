@@ -33,9 +33,11 @@ func TestReachabilityIsLogged(t *testing.T) {
 		r.lost(log)
 		r.reached(log)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		r.lost(log)
 		for range 32 {
 			time.Sleep(time.Second)
+			synctest.Wait()
 			r.failed(log, away)
 		}
 		r.failed(log, fmt.Errorf("login: %w", amqp.ErrCredentials))

@@ -181,6 +181,7 @@ func TestCut(t *testing.T) {
 		defer stopA()
 		defer stopB()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if r := ra.look(); !r.suspended.IsZero() || rb.look().took != 0 || !kb.Live("hub:a") {
 			t.Fatalf("hubs that renew: %+v", r.suspended)
 		}
@@ -188,6 +189,7 @@ func TestCut(t *testing.T) {
 		cut := time.Now()
 		for rb.look().took == 0 {
 			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
 		}
 		took := time.Since(cut)
 		switch at := ra.look().suspended; {
@@ -204,6 +206,7 @@ func TestCut(t *testing.T) {
 		}
 		sa.set(func() { sa.cut = false })
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if r := ra.look(); !r.suspended.IsZero() || r.holder == "" || !kb.Live(r.holder) || rb.look().pass == 0 {
 			t.Errorf("after the cut: suspended at %v, holder %q", r.suspended, r.holder)
 		}
@@ -224,12 +227,16 @@ func TestDatabaseDown(t *testing.T) {
 		defer stopA()
 		defer stopB()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		sa.set(func() { all.down, sa.cut = true, true })
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		sa.set(func() { all.down = false })
 		time.Sleep(4 * time.Second)
+		synctest.Wait()
 		sa.set(func() { sa.cut = false })
 		time.Sleep(time.Second)
+		synctest.Wait()
 		all.mu.Lock()
 		n, lost := len(all.rows), all.lost
 		all.mu.Unlock()
@@ -247,6 +254,7 @@ func TestAlone(t *testing.T) {
 		k, r, stop := begin(t, s, "hub:a")
 		defer stop()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if k.Live("hub:unknown") {
 			t.Error("a holder that never was a member is live")
 		}
@@ -257,10 +265,12 @@ func TestAlone(t *testing.T) {
 			s.down = true
 		})
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		if !r.look().suspended.IsZero() || k.Live("") {
 			t.Error("a hub that is alone is suspended within 20 s")
 		}
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		if r.look().suspended.IsZero() || !k.Suspended() || k.Leads() {
 			t.Error("the hub acts after its lease")
 		}
@@ -315,6 +325,7 @@ func TestDrainAndConfig(t *testing.T) {
 		all.rows[0].Drain = true
 		all.mu.Unlock()
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if members, others := k.Members(); len(members) != 2 || others != " b" {
 			t.Errorf("Members = %d, %q", len(members), others)
 		}

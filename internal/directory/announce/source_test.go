@@ -154,6 +154,7 @@ func TestAnnouncements(t *testing.T) {
 		// A restarted hub knows the agent without a new announcement.
 		d.stop()
 		time.Sleep(10 * time.Hour)
+		synctest.Wait()
 		d = open(t, &announce.Source{Bus: b, Notes: notes})
 		if e := d.get("paperfinder"); e == nil || e.Card().Name != "Paper Finder" {
 			t.Fatalf("after a restart the agent is %+v", e)

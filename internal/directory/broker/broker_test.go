@@ -188,8 +188,10 @@ func TestCooldown(t *testing.T) {
 		admit("other", "one", true)
 		admit("", "one", true)
 		time.Sleep(29 * time.Second)
+		synctest.Wait()
 		admit("pr_review", "one", false)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		admit("pr_review", "one", true)
 		undo, err := b.Admit("pr_review", of("three"))
 		if err != nil {
@@ -248,6 +250,7 @@ func TestLearnedSurvives(t *testing.T) {
 		go func() { done <- b.Run(ctx) }()
 		ended(b, "a", 2, Outcome{Skill: "s", Bodies: [][]byte{cost(1)}})
 		time.Sleep(saveEvery + time.Second)
+		synctest.Wait()
 		if note, _ := notes.Note(ctx, noteName); note == nil {
 			t.Error("nothing was stored after half a minute")
 		}

@@ -100,6 +100,7 @@ func TestRevocation(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		lets("without the file", " one foreign")
 		write(crl, []byte("garbage"))
 		lets("with garbage", " one foreign")
@@ -111,6 +112,7 @@ func TestRevocation(t *testing.T) {
 		write(crl, ca.Revoke(t, x509.RevocationList{NextUpdate: time.Now().Add(10 * time.Minute)}), other.Revoke(t, x509.RevocationList{}))
 		lets("with lists that are good", " one two deep foreign")
 		time.Sleep(11 * time.Minute)
+		synctest.Wait()
 		// No list was added for "below", and the list of its authority has expired.
 		lets("when one list has ended", " foreign")
 		lets("and again", " foreign")

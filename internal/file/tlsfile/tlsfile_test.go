@@ -81,6 +81,7 @@ func TestRenewal(t *testing.T) {
 		put(t, dir, second)
 		shows(first, "within the second")
 		time.Sleep(time.Second)
+		synctest.Wait()
 		shows(second, "a second later")
 
 		// A certificate without its key is an incomplete renewal.
@@ -90,6 +91,7 @@ func TestRenewal(t *testing.T) {
 		}
 		for range 3 {
 			time.Sleep(time.Second)
+			synctest.Wait()
 			shows(second, "while the key is missing")
 		}
 		if n := strings.Count(log.String(), "cannot be renewed"); n != 1 {
@@ -99,11 +101,13 @@ func TestRenewal(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		shows(third, "when the key has come")
 		if err := os.Remove(cert); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		shows(third, "when the file is gone")
 	})
 }
@@ -184,6 +188,7 @@ func TestAuthoritiesChange(t *testing.T) {
 		}
 		next.Write(t, dir, "ca")
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if _, _, err := shake(t, config, client); err == nil {
 			t.Error("a certificate of the old authority is good after it was taken out")
 		}
@@ -236,11 +241,13 @@ func TestClient(t *testing.T) {
 		two := ca.Issue(t, x509.Certificate{})
 		two.Write(t, dir, "me")
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if got := shown(); got == nil || !got.Equal(two.Leaf) {
 			t.Errorf("the renewed certificate is not shown: %v", got)
 		}
 		evil.Issue(t, x509.Certificate{}).Write(t, dir, "me")
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if got := shown(); got != nil {
 			t.Errorf("a certificate that the server does not want is shown")
 		}

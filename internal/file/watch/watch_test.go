@@ -146,6 +146,7 @@ func TestNoInstances(t *testing.T) {
 			t.Errorf("a change was read after %v", took)
 		}
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if err := w.Untold(); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("Untold: %v", err)
 		}
@@ -174,20 +175,24 @@ func TestHalfWritten(t *testing.T) {
 			}
 		}
 		time.Sleep(10*time.Second - 20*time.Millisecond) // shortly before a comparison
+		synctest.Wait()
 		forget()
 		change("half")
 		began := time.Now()
 		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
 		change("whole")
 		if got := <-read; got != "whole" || time.Since(began) != 150*time.Millisecond {
 			t.Errorf("%q is read after %v", got, time.Since(began))
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		forget()
 		began = time.Now()
 		for len(read) == 0 {
 			change("busy")
 			time.Sleep(60 * time.Millisecond)
+			synctest.Wait()
 		}
 		if took := time.Since(began); took < time.Second || took > 3100*time.Millisecond {
 			t.Errorf("a file that is never left alone is read after %v", took)

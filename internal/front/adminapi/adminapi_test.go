@@ -199,6 +199,7 @@ func TestStatus(t *testing.T) {
 		hub := newHub()
 		h := &adminapi.Handler{Hub: hub, Version: "0.1.0", Store: "memory", Started: time.Now()}
 		time.Sleep(90*time.Second + 700*time.Millisecond)
+		synctest.Wait()
 		want := map[string]any{
 			"version": "0.1.0", "started": "2000-01-01T00:00:00Z", "uptimeSeconds": 90.0, "store": "memory", "ready": true,
 			"checks": []any{map[string]any{"name": "recovered", "ok": true}, map[string]any{"name": "store", "ok": true}},

@@ -95,11 +95,13 @@ func TestKeys(t *testing.T) {
 		}
 
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		got = as(t, h, boss, "DELETE /api/v1/keys/"+id+"?after=24h", "")
 		if k := got.decode(t); got.code != 200 || k["expiresAt"] != "2000-01-02T01:00:00Z" || k["state"] != "active" {
 			t.Errorf("DELETE after a day = %d %s", got.code, got.body)
 		}
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if got = as(t, h, boss, "GET /api/v1/keys", ""); got.code != 200 || !strings.Contains(got.body, `"state":"expired"`) {
 			t.Errorf("GET a day later = %d %s", got.code, got.body)
 		}

@@ -17,6 +17,7 @@ func TestSessionsEnd(t *testing.T) {
 		s.add("idle", &credential{key: "key"})
 		for range 13 {
 			time.Sleep(55 * time.Minute)
+			synctest.Wait()
 			if c := s.find("used"); c.key != "key" {
 				t.Fatal("a session in use has ended")
 			}
@@ -25,6 +26,7 @@ func TestSessionsEnd(t *testing.T) {
 			t.Error("an idle session lasts")
 		}
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if c := s.find("used"); c.key != "" || len(s.all) != 0 {
 			t.Errorf("a session lasts longer than %v", sessionMost)
 		}
@@ -39,6 +41,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		for i := range maxSessions + 1 {
 			s.add(strconv.Itoa(i), &credential{key: "key"})
 			time.Sleep(time.Millisecond)
+			synctest.Wait()
 		}
 		first := s.find("0")
 		second := s.find("1")

@@ -59,6 +59,7 @@ func (c *rawConn) get(path string, headers ...string) {
 func (c *rawConn) pause(d time.Duration) {
 	c.t.Helper()
 	time.Sleep(d)
+	synctest.Wait()
 }
 
 func lines(headers []string) string {
@@ -143,6 +144,7 @@ func TestBodyTimeIsNotRequestTime(t *testing.T) {
 		c := &rawConn{Conn: conn, t: t, r: bufio.NewReader(conn)}
 		c.post("/v1/a2a/message:send", message("hi"))
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		close(words)
 		if code, body := c.whole(); code != 200 || !strings.Contains(body, "TASK_STATE_COMPLETED") {
 			t.Errorf("answer = %d %s, want the completed task", code, body)

@@ -102,6 +102,7 @@ func TestEveryOperationIsLimited(t *testing.T) {
 					t.Errorf("another caller: %d %s", w.Code, w.Body)
 				}
 				time.Sleep(10*time.Second + time.Millisecond)
+				synctest.Wait()
 				if w := call(f, "ann", c[0], c[1], c[2]); w.Code == 429 {
 					t.Errorf("after the wait: %d %s", w.Code, w.Body)
 				}
@@ -160,6 +161,7 @@ func TestBytesAreLimited(t *testing.T) {
 						t.Errorf("another caller: %d %s", w.Code, w.Body)
 					}
 					time.Sleep(time.Minute)
+					synctest.Wait()
 				}
 			})
 		})

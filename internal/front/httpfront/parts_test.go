@@ -380,6 +380,7 @@ func TestPartSlowReader(t *testing.T) {
 		}
 		began := time.Now()
 		time.Sleep(11 * time.Second) // the client reads nothing, and then the rest is missing
+		synctest.Wait()
 		n, _ := io.Copy(io.Discard, c)
 		if n >= int64(200*len(bulk)) || time.Since(began) > 12*time.Second {
 			t.Errorf("a reader who waited %v still got %d bytes", time.Since(began), n)

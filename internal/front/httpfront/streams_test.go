@@ -235,6 +235,7 @@ func TestStalledReader(t *testing.T) {
 			t.Errorf("third stream = %d %s, want 429", code, body)
 		}
 		time.Sleep(31 * time.Second)
+		synctest.Wait()
 		third.get("/v1/a2a/tasks/t:subscribe")
 		if code := third.response().StatusCode; code != 200 {
 			t.Errorf("after the write limit = %d, want 200: the stalled stream is cut off", code)

@@ -141,6 +141,7 @@ func TestBreaker(t *testing.T) {
 			t.Fatalf("Get() = %v after %d requests, want it held back", err, len(s.asked))
 		}
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if err := get(); errors.Is(err, peer.ErrOpen) || len(s.asked) != 4 {
 			t.Errorf("Get() = %v after %d requests, want a probe", err, len(s.asked))
 		}
@@ -148,6 +149,7 @@ func TestBreaker(t *testing.T) {
 			t.Errorf("Get() = %v, want it held back", err)
 		}
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		s.steps = append(s.steps[:0], status(404, `{"error":{"code":-32001,"message":"no"}}`))
 		if err := get(); !errors.Is(err, a2a.ErrTaskNotFound) || p.Open() {
 			t.Errorf("Get() = %v, open %t: an answer closes the breaker", err, p.Open())

@@ -212,6 +212,7 @@ func TestEndsWithinAConnection(t *testing.T) {
 			t.Errorf("while it is good: %v", err)
 		}
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		if p, err := r.Certificate(all); err == nil {
 			t.Errorf("after its end: %v", p)
 		}

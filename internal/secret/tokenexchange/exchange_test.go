@@ -295,10 +295,12 @@ func TestExchangeKeeps(t *testing.T) {
 		}
 		first := get("own")
 		time.Sleep(269 * time.Second)
+		synctest.Wait()
 		if get("own") != first {
 			t.Error("a token that is good for 31 seconds more is not used")
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if get("own") == first {
 			t.Error("a token is used that ends in 29 seconds")
 		}

@@ -93,6 +93,7 @@ func TestRotation(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(4 * time.Minute) // the assertion is on its way
+			synctest.Wait()
 			if _, err := v.Token(t.Context(), text); err != nil {
 				t.Fatalf("message %d: %v", n, err)
 			}
@@ -101,6 +102,7 @@ func TestRotation(t *testing.T) {
 				t.Fatalf("message %d: %d keys are published", n, got)
 			}
 			time.Sleep(356 * time.Minute)
+			synctest.Wait()
 		}
 		if len(used) != 5 {
 			t.Errorf("%d keys in a year, want one for each 90 days", len(used))
@@ -118,6 +120,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		v := &token.Verifier{Issuers: []*token.Issuer{i}, Client: &http.Client{Transport: transport(site{keys}.RoundTrip)}}
 		used := new(sync.Map)
 		time.Sleep(tokenexchange.Period - 25*time.Hour)
+		synctest.Wait()
 		var wg sync.WaitGroup
 		for n := range 4 {
 			wg.Go(func() {
@@ -159,14 +162,17 @@ func TestNextKeyIsKnownBefore(t *testing.T) {
 		keys := load(t, filepath.Join(t.TempDir(), tokenexchange.FileName))
 		first := keyID(t, keys)
 		time.Sleep(tokenexchange.Period + 200*24*time.Hour) // no calls for a long time
+		synctest.Wait()
 		if n := published(t, keys); n != 2 || keyID(t, keys) != first {
 			t.Errorf("after the time of the key: %d keys, and the old one signs: %t", n, keyID(t, keys) == first)
 		}
 		time.Sleep(24*time.Hour + time.Second)
+		synctest.Wait()
 		if n := published(t, keys); n != 2 || keyID(t, keys) == first {
 			t.Errorf("a day later: %d keys, and the old one signs: %t", n, keyID(t, keys) == first)
 		}
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		if n := published(t, keys); n != 1 {
 			t.Errorf("two days later: %d keys", n)
 		}
@@ -186,10 +192,12 @@ func TestKeysWithoutDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(tokenexchange.Period)
+		synctest.Wait()
 		if keyID(t, keys) != first || published(t, keys) != 1 {
 			t.Error("a key was used that is not on the disk")
 		}
 		time.Sleep(tokenexchange.Period)
+		synctest.Wait()
 		if _, err := keys.Key(); err == nil {
 			t.Error("a key signs for ever")
 		}

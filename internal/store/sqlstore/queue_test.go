@@ -110,12 +110,15 @@ func TestLargeRequestsMakeWay(t *testing.T) {
 		p.want(0, 1, 2)
 		p.want(0, large)
 		time.Sleep(100 * time.Millisecond) // the commit
+		synctest.Wait()
 		p.want(100*time.Millisecond, large)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		p.put(large)
 		time.AfterFunc(10*time.Millisecond, func() { p.put(3) })
 		p.want(0, large) // the last small request is long ago
 		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
 
 		p.put(large)
 		p.want(0, 3)
@@ -123,6 +126,7 @@ func TestLargeRequestsMakeWay(t *testing.T) {
 		p.want(5*time.Millisecond, 4) // a small request ends the rest of the writer
 		p.want(15*time.Millisecond, large)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		for i := range maxPassed + 2 {
 			p.put(i)
 		}
@@ -147,6 +151,7 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 		p.put(100)
 		p.want(0, largeBytes)
 		time.Sleep(100 * time.Millisecond) // the commit
+		synctest.Wait()
 		p.put(largeBytes)
 		p.want(0, 100)
 		for i := range 2 * maxPassed { // for as long as the commit has taken, any number passes
@@ -154,6 +159,7 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 			p.want(0, i)
 		}
 		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
 		p.put(200)
 		p.want(0, largeBytes)
 	})

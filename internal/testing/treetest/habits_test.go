@@ -155,6 +155,76 @@ func sleeps(sources []*source) []string {
 	return problems
 }
 
+func TestSleepsInBubblesSettle(t *testing.T) {
+	t.Parallel()
+	report(t, unsettled(load(t).sources), "call synctest.Wait after the sleep: what is due at its end happens in any order with what follows")
+}
+
+func TestSettleRule(t *testing.T) {
+	t.Parallel()
+	s := snippet(t, "a_test.go", `package a
+
+import ("testing"; "testing/synctest"; "time")
+
+func TestA(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		go func() { time.Sleep(1); println() }()
+		for {
+			time.Sleep(1) // wrong
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		time.Sleep(1) // wrong
+		println()
+	})
+}
+`)
+	mustFind(t, unsettled([]*source{s}), 2)
+}
+
+// unsettled returns the sleeps of tests in bubbles, of the test itself and not of a function in it, after
+// which other goroutines may not have done yet what they do at that time.
+func unsettled(sources []*source) (problems []string) {
+	for _, s := range sources {
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && isSelector(call.Fun, "synctest", "Test") {
+				if f, ok := call.Args[1].(*ast.FuncLit); ok {
+					problems = append(problems, s.unsettledIn(f.Body)...)
+				}
+			}
+			return true
+		})
+	}
+	return problems
+}
+
+func (s *source) unsettledIn(block *ast.BlockStmt) (problems []string) {
+	for i, stmt := range block.List {
+		if isCallOf(stmt, "time", "Sleep") && (i == len(block.List)-1 || !isCallOf(block.List[i+1], "synctest", "Wait")) {
+			problems = append(problems, s.at(stmt.Pos()))
+		}
+		ast.Inspect(stmt, func(n ast.Node) bool {
+			if b, ok := n.(*ast.BlockStmt); ok {
+				problems = append(problems, s.unsettledIn(b)...)
+				return false
+			}
+			_, ok := n.(*ast.FuncLit)
+			return !ok
+		})
+	}
+	return problems
+}
+
+// isCallOf reports whether a statement calls a function of a package.
+func isCallOf(stmt ast.Stmt, pkg, name string) bool {
+	e, ok := stmt.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := e.X.(*ast.CallExpr)
+	return ok && isSelector(call.Fun, pkg, name)
+}
+
 // bubbledFuncs returns the names of the functions that are used in bubbles only: in a call of
 // synctest.Test or in another such function.
 func bubbledFuncs(tests []*source) map[string]bool {

@@ -57,6 +57,7 @@ func TestUnansweredCallsReleaseMemory(t *testing.T) {
 					svc.close()
 				} else {
 					time.Sleep(svc.Limits.Patience + 2*time.Second)
+					synctest.Wait()
 				}
 				if used := b.Stats().Used; used != 0 {
 					t.Errorf("%d bytes are used at the end", used)
