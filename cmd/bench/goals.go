@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 )
 
-// goal is a goal of docs/performance.md with its result.
+// goal is a goal of RESULTS.md with its result.
 type goal struct {
 	What string  `json:"what"`
 	Want string  `json:"want"`

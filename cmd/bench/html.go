@@ -39,7 +39,7 @@ var charts = []struct {
 // drawn returns the page of curves of a report, and the files of its charts.
 func (r *report) drawn() (p *page.Page, files []string) {
 	p = &page.Page{Title: "Parley: measured curves", Lines: slices.Concat(
-		r.Machine.lines(), []string{"Commit   " + r.Commit, "Made by  go run . --html FILE in cmd/bench; docs/performance.md defines the servers and the load."})}
+		r.Machine.lines(), []string{"Commit   " + r.Commit, "Made by  go run . --html FILE in cmd/bench; RESULTS.md defines the servers and the load."})}
 	for _, c := range charts {
 		one := c.Chart
 		for _, x := range r.Results {

@@ -4,14 +4,13 @@
 //	cd cmd/bench && go run .            # everything; about half an hour
 //	go run . --quick                    # everything for a moment: does it work?
 //	go run . --only blocking,stream --json
-//	go run . --publish ../../docs       # everything, and the page of results in docs
-//	go run . --gate ../../docs/performance/result.json
+//	go run . --publish .                # everything, and RESULTS.md with its pictures
+//	go run . --gate results/result.json
 //
 // It measures Parley on SQLite with fsync and in memory, the official SDKs for Go, JavaScript,
 // Python and Java, trpc-a2a-go and a2a-rs in memory, and a bare net/http handler that answers with
 // the same task. A server whose requirements are missing is left out with the reason. Every
-// server is a process of its own; the load comes from this one. docs/performance.md defines each
-// row.
+// server is a process of its own; the load comes from this one. RESULTS.md defines each row.
 //
 // It exits with 1 if any answer was wrong or the gate found a regression, with 2 on wrong usage, and
 // with 3 if the rounds of the gate differ too much to find one.
@@ -77,7 +76,7 @@ type options struct {
 	flames  string
 	// html is the file of the page of curves, or empty.
 	html string
-	// publish is the folder of the documentation to write results into, from the file of an
+	// publish is the folder to write RESULTS.md and its files into, from the file of an
 	// earlier result unless it is empty, and record the one that the gate compares with.
 	publish, from, record string
 	// prepare is set to build programs and files, and measure nothing.
@@ -102,7 +101,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.BoolVar(&o.json, "json", false, "print JSON instead of a table")
 	f.BoolVar(&o.budgets, "budget", false, "print where the processor time of a send and of a chunk goes, and no rows")
 	f.StringVar(&o.flames, "flames", "", "with -budget: a folder for flame graphs")
-	f.StringVar(&o.publish, "publish", "", "measure everything with -page, and write the results, curves and flame graphs into this folder of documentation")
+	f.StringVar(&o.publish, "publish", "", "measure everything with -page, and write the results, curves and flame graphs into RESULTS.md and results in this folder")
 	f.StringVar(&o.from, "from", "", "measure nothing, and print or publish this result of -json")
 	f.StringVar(&o.record, "gate", "", "measure the row ratios, and compare it with this result of -json")
 	f.BoolVar(&o.prepare, "prepare", false, "build the programs and make the files of all rows, and measure nothing")

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// published returns the folder of the files that the page of results links.
-func (o *options) published() string { return filepath.Join(o.publish, "performance") }
+// published returns the folder of the files that RESULTS.md links.
+func (o *options) published() string { return filepath.Join(o.publish, "results") }
 
 func (o *options) resultFile() string { return filepath.Join(o.published(), "result.json") }
 
@@ -27,7 +27,7 @@ func (o *options) write(r *report) error {
 			return err
 		}
 	}
-	return errors.Join(r.save(o.resultFile()), r.rewriteFile(filepath.Join(o.publish, "performance.md")))
+	return errors.Join(r.save(o.resultFile()), r.rewriteFile(filepath.Join(o.publish, "RESULTS.md")))
 }
 
 func (r *report) save(path string) error { return writeFile(path, r.json) }

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/cmd/bench/internal/rows"
 )
 
-// section is a part of docs/performance.md that the bench writes.
+// section is a part of RESULTS.md that the bench writes.
 type section struct {
 	name  string
 	write func(*report, *strings.Builder)
@@ -166,14 +166,14 @@ func (r *report) writeBudgets(b *strings.Builder) {
 func (r *report) writePictures(b *strings.Builder) {
 	p, files := r.drawn()
 	for i, name := range files {
-		fmt.Fprintf(b, "![%s](performance/%s)\n\n%s\n\n", p.Charts[i].Title, name, p.Charts[i].About)
+		fmt.Fprintf(b, "![%s](results/%s)\n\n%s\n\n", p.Charts[i].Title, name, p.Charts[i].About)
 	}
 	if len(files) > 0 {
-		b.WriteString("All curves with their values as tables are on [one page](performance/curves.html).\n\n")
+		b.WriteString("All curves with their values as tables are on [one page](results/curves.html).\n\n")
 	}
 	var graphs []string
 	for i := range r.Budgets {
-		graphs = append(graphs, fmt.Sprintf("[%s](performance/%s)", r.Budgets[i].Name, r.Budgets[i].File))
+		graphs = append(graphs, fmt.Sprintf("[%s](results/%s)", r.Budgets[i].Name, r.Budgets[i].File))
 	}
 	b.WriteString("Flame graphs: " + strings.Join(graphs, ", ") + ".\n")
 }

@@ -72,19 +72,19 @@ func TestRewriteRefuses(t *testing.T) {
 	}
 }
 
-// The page in the tree has all marks, and shows the result beside it.
+// The page in the tree has all marks, and shows the result beside it. The manual takes its figures from the same run.
 func TestPageOfTree(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/performance.md")
+	page, err := os.ReadFile("RESULTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := story()
 	r.Load = []string{"closed loop"}
 	if _, err := r.rewrite(string(page)); err != nil {
-		t.Errorf("docs/performance.md: %v", err)
+		t.Errorf("RESULTS.md: %v", err)
 	}
-	r, err = readReport("../../docs/performance/result.json")
+	r, err = readReport("results/result.json")
 	if errors.Is(err, os.ErrNotExist) {
 		t.Log("there is no result beside the page")
 		return
@@ -92,26 +92,30 @@ func TestPageOfTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	manual, err := os.ReadFile("../../docs/performance.md")
+	if err != nil || !strings.Contains(string(manual), "commit "+r.Commit) {
+		t.Errorf("docs/performance.md (%v) does not name commit %s; take its figures from RESULTS.md", err, r.Commit)
+	}
 	r.Goals = goals(r.Results)
 	if text, err := r.rewrite(string(page)); err != nil || text != string(page) {
-		t.Errorf("docs/performance.md does not show docs/performance/result.json (%v); run go run . --publish ../../docs --from ../../docs/performance/result.json", err)
+		t.Errorf("RESULTS.md does not show results/result.json (%v); run go run . --publish . --from results/result.json", err)
 	}
 }
 
 // A published run leaves the page, its result and the flame graphs.
 func TestPublish(t *testing.T) {
 	t.Parallel()
-	docs := t.TempDir()
-	if err := os.WriteFile(docs+"/performance.md", []byte(markedPage()), 0o600); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/RESULTS.md", []byte(markedPage()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runBench(t, "-only", "blocking", "-servers", "bare,parley-sqlite", "-publish", docs)
-	page, err := os.ReadFile(docs + "/performance.md")
+	runBench(t, "-only", "blocking", "-servers", "bare,parley-sqlite", "-publish", dir)
+	page, err := os.ReadFile(dir + "/RESULTS.md")
 	if err != nil || !strings.Contains(string(page), "| blocking |  | parley-sqlite |") {
 		t.Errorf("page %v:\n%s", err, page)
 	}
 	for _, name := range []string{"result.json", "curves.html", "blocking-sqlite.svg", "blocking-memory.svg", "stream-sqlite.svg", "lookup-sqlite.svg"} {
-		if info, err := os.Stat(docs + "/performance/" + name); err != nil || info.Size() == 0 || info.Size() > 150<<10 {
+		if info, err := os.Stat(dir + "/results/" + name); err != nil || info.Size() == 0 || info.Size() > 150<<10 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
@@ -120,27 +124,27 @@ func TestPublish(t *testing.T) {
 // A result gives the page again, with its curves as drawings.
 func TestPublishAgain(t *testing.T) {
 	t.Parallel()
-	docs := t.TempDir()
+	dir := t.TempDir()
 	r := story()
 	r.Load = []string{"closed loop"}
 	r.Results = append(r.Results, rows.Result{Row: "curves", Case: rows.CurveThroughput, Server: "bare", Points: []rows.Point{{X: 1, Y: 10}, {X: 64, Y: 900}}})
-	if err := os.WriteFile(docs+"/performance.md", []byte(markedPage()), 0o600); err != nil {
+	if err := os.WriteFile(dir+"/RESULTS.md", []byte(markedPage()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.save(docs + "/performance/result.json"); err != nil {
+	if err := r.save(dir + "/results/result.json"); err != nil {
 		t.Fatal(err)
 	}
 	var out, log strings.Builder
-	args := []string{"-publish", docs, "-from", docs + "/performance/result.json"}
+	args := []string{"-publish", dir, "-from", dir + "/results/result.json"}
 	// The code is 1, because the result states an error.
 	if code := benchMain(t.Context(), args, &out, &log); code != 1 {
 		t.Errorf("bench %v = %d\n%s", args, code, log.String())
 	}
-	page, err := os.ReadFile(docs + "/performance.md")
-	if err != nil || !strings.Contains(string(page), "![Throughput](performance/throughput.svg)") || !strings.Contains(string(page), "**missed**") {
+	page, err := os.ReadFile(dir + "/RESULTS.md")
+	if err != nil || !strings.Contains(string(page), "![Throughput](results/throughput.svg)") || !strings.Contains(string(page), "**missed**") {
 		t.Errorf("page %v:\n%s", err, page)
 	}
-	if text, err := os.ReadFile(docs + "/performance/throughput.svg"); err != nil || !strings.Contains(string(text), "<polyline") {
+	if text, err := os.ReadFile(dir + "/results/throughput.svg"); err != nil || !strings.Contains(string(text), "<polyline") {
 		t.Errorf("drawing %v:\n%s", err, text)
 	}
 }
