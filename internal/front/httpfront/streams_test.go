@@ -338,8 +338,8 @@ func TestStreamOfStoppingHub(t *testing.T) {
 	})
 }
 
-// TestIdleStreamMemory checks that an idle stream costs at most 40 KiB in all, as design.md
-// promises.
+// TestIdleStreamMemory checks that an idle stream costs at most 40 KiB in all, the goal in
+// cmd/bench/RESULTS.md.
 func TestIdleStreamMemory(t *testing.T) {
 	const streams = 500
 	limit := uint64(40 << 10)

@@ -29,7 +29,7 @@ var (
 	edges  = slices.Concat(stores, fronts, []string{"internal/cli/...", "internal/server/...", "internal/config/...", "cmd/..."})
 )
 
-// directions are the import rules of docs/design.md.
+// directions are the import rules of internal/README.md.
 var directions = []direction{
 	{
 		from: []string{"task"}, only: leaves, deep: true,

@@ -203,11 +203,11 @@ func leaksIn(s *source, n ast.Node, inner map[string]bool) []string {
 	return problems
 }
 
-// docs/design.md ("Shape") lists each package, or the folder that it is in.
+// internal/README.md ("Shape") lists each package, or the folder that it is in.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
-	report(t, shape(tr.code(), tr.read(t, "docs/design.md")), "list each package in docs/design.md, and no other")
+	report(t, shape(tr.code(), tr.read(t, "internal/README.md")), "list each package in internal/README.md, and no other")
 }
 
 func TestShapeRule(t *testing.T) {

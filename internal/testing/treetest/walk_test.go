@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// The walk of a message in docs/design.md names each file once, and in it the function that is
+// The walk of a message in internal/README.md names each file once, and in it the function that is
 // called there.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
-	report(t, walk(tr, tr.read(t, "docs/design.md")), "correct the table \"One message, file by file\" of docs/design.md")
+	report(t, walk(tr, tr.read(t, "internal/README.md")), "correct the table \"One message, file by file\" of internal/README.md")
 }
 
 func TestWalkRule(t *testing.T) {
 	t.Parallel()
 	tr := &tree{sources: []*source{snippet(t, "a/a.go", "package a\n\ntype T struct{}\n\nfunc (T) Do() {}\n\nfunc f() {}\n")}}
-	row := func(rest string) string { return "### One message, file by file\n\n| 1 | " + rest + " |\n" }
+	row := func(rest string) string { return "## One message, file by file\n\n| 1 | " + rest + " |\n" }
 	mustFind(t, walk(tr, row("`a/a.go` | `T.Do`: does it, and `f`")), 0)
 	mustFind(t, walk(tr, row("`a/a.go` | does it")), 0)
 	mustFind(t, walk(tr, row("`a/a.go` | `Do`, `g`: does it")), 1)
@@ -33,7 +33,7 @@ var (
 )
 
 func walk(tr *tree, page string) []string {
-	_, section, _ := strings.Cut(page, "### One message, file by file")
+	_, section, _ := strings.Cut(page, "## One message, file by file")
 	section, _, _ = strings.Cut(section, "\n#")
 	rows := walkRow.FindAllStringSubmatch(section, -1)
 	if len(rows) == 0 {
