@@ -48,7 +48,7 @@ func isShort(text string) bool {
 	return isASCII(text) && len(text) < 100 && !strings.ContainsAny(text, "<>[]{}()")
 }
 
-// disguises are all ways, in the order of the table in docs/security.md.
+// disguises are all ways, in the order of the table in internal/e2e/threats.md.
 var disguises = []disguise{
 	{name: "plain", every: 1, write: func(text string, _ int) string { return text }},
 	{name: "base64, also in lines or without padding", every: 7, write: writeBase64},

@@ -30,5 +30,5 @@
 //
 // # Testing
 //
-// TestEvaluation holds the measured rates in docs/security.md, TestCorpus those of an older corpus. All functions depend on their arguments alone.
+// TestEvaluation holds the measured rates in internal/e2e/threats.md, TestCorpus those of an older corpus. All functions depend on their arguments alone.
 package guard

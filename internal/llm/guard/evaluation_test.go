@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/security.md")
+var update = flag.Bool("update", false, "write the table of internal/e2e/threats.md")
 
 // Bounds of the rates in percent. They are the measured values, rounded up: a change of the screen may
 // lower them.
@@ -64,7 +64,7 @@ func (d *disguise) measure(t *testing.T, all []string) (tuned, heldOut rate) {
 	return tuned, heldOut
 }
 
-// The rates of the screen are those of the table in docs/security.md, and within the bounds.
+// The rates of the screen are those of the table in internal/e2e/threats.md, and within the bounds.
 func TestEvaluation(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -139,10 +139,10 @@ const (
 	tableEnd   = "\n<!-- end of the rates -->\n"
 )
 
-// compareTable compares the table with that of docs/security.md, or writes it.
+// compareTable compares the table with that of internal/e2e/threats.md, or writes it.
 func compareTable(t *testing.T, want string) {
 	t.Helper()
-	const page = "../../../docs/security.md"
+	const page = "../../../internal/e2e/threats.md"
 	b, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func compareTable(t *testing.T, want string) {
 		t.Fatalf("%s has no marks around the rates of the screen", page)
 	}
 	if diff := cmp.Diff(want, got); diff != "" && !*update {
-		t.Errorf("the rates in docs/security.md differ from the measured ones (-measured +docs); run go test -update:\n%s", diff)
+		t.Errorf("the rates in internal/e2e/threats.md differ from the measured ones (-measured +page); run go test -update:\n%s", diff)
 	}
 	if *update {
 		if err := os.WriteFile(page, []byte(before+tableBegin+want+tableEnd+after), 0o644); err != nil {

@@ -26,7 +26,7 @@ var builders = strings.Fields(`
 	mcp.Prompt mcp.PromptMessage mcp.GetPromptResult mcp.LoggingMessageParams mcp.CreateMessageParams
 	mcpserver.Resource mcpserver.Template mcpserver.Server jsonrpc.Error`)
 
-// paths assigns each function that uses a builder to a row of the table in docs/security.md, by the
+// paths assigns each function that uses a builder to a row of the table in internal/e2e/threats.md, by the
 // beginning of its first cell. Functions with "-" pass on what others of this list have built, or
 // have no words of others; the reason stands beside them.
 var paths = map[string]string{
@@ -120,7 +120,7 @@ var paths = map[string]string{
 var labellers = strings.Fields("Label Quote QuotePiece Text Own Checked Words")
 
 // Each function that builds a text for a model is assigned to a path, and each path of the table in
-// docs/security.md has a function.
+// internal/e2e/threats.md has a function.
 func TestPathsToModels(t *testing.T) {
 	t.Parallel()
 	rows := pathsOfDocs(t)
@@ -129,7 +129,7 @@ func TestPathsToModels(t *testing.T) {
 		for site, uses := range sites(t, folder) {
 			found[site] = true
 			if paths[site] == "" && len(uses.builders) > 0 {
-				t.Errorf("%s uses %s, and is assigned to no path to a model: label the words of others in it, add a row to docs/security.md "+
+				t.Errorf("%s uses %s, and is assigned to no path to a model: label the words of others in it, add a row to internal/e2e/threats.md "+
 					"with the test that holds it, and assign it in this file", site, strings.Join(uses.builders, ", "))
 			}
 		}
@@ -144,31 +144,31 @@ func TestPathsToModels(t *testing.T) {
 		}
 		at := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, path) })
 		if at < 0 {
-			t.Errorf("docs/security.md has no path %q, which %s needs", path, site)
+			t.Errorf("internal/e2e/threats.md has no path %q, which %s needs", path, site)
 			continue
 		}
 		used[rows[at]] = true
 	}
 	for _, row := range rows {
 		if !used[row] {
-			t.Errorf("no function is assigned to the path %q of docs/security.md", row)
+			t.Errorf("no function is assigned to the path %q of internal/e2e/threats.md", row)
 		}
 	}
 	if len(rows) < 20 {
-		t.Errorf("%d paths in docs/security.md, want at least 20", len(rows))
+		t.Errorf("%d paths in internal/e2e/threats.md, want at least 20", len(rows))
 	}
 }
 
 // pathsOfDocs returns the first cells of the table of paths.
 func pathsOfDocs(t *testing.T) []string {
 	t.Helper()
-	b, err := os.ReadFile(root + "/docs/security.md")
+	b, err := os.ReadFile(root + "/internal/e2e/threats.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, text, ok := strings.Cut(string(b), "| Path | Words | Test |\n|---|---|---|\n")
 	if !ok {
-		t.Fatal("docs/security.md has no table of paths")
+		t.Fatal("internal/e2e/threats.md has no table of paths")
 	}
 	var rows []string
 	for line := range strings.Lines(text) {

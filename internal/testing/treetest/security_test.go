@@ -10,8 +10,8 @@ import (
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
-	report(t, security(tr.read(t, "docs/security.md"), testNames(tr.sources)),
-		"docs/security.md says of each threat by which tests it is known to be defended, and those exist")
+	report(t, security(tr.read(t, "internal/e2e/threats.md"), testNames(tr.sources)),
+		"internal/e2e/threats.md says of each threat by which tests it is known to be defended, and those exist")
 }
 
 func TestSecurityRule(t *testing.T) {
