@@ -73,7 +73,16 @@ func (c *serveCmd) Run(ctx context.Context, o *OS) error {
 		adjustable = nil // the flag takes precedence over the file
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
-		h, err := server.Open(in.soft, server.Options{Config: cfg, Logger: logger, Level: adjustable, Commit: build().commit, AcceptLoss: c.AcceptLoss})
+		h, err := server.Open(in.soft, server.Options{
+			Config: cfg, Logger: logger, Level: adjustable, Commit: build().commit, AcceptLoss: c.AcceptLoss,
+			Load: func() (*config.Config, error) {
+				changed, err := config.Load(cfg.File)
+				if err != nil {
+					return nil, err
+				}
+				return changed, c.override(changed)
+			},
+		})
 		if err != nil {
 			return advise(err, cfg)
 		}
@@ -94,31 +103,36 @@ func (c *serveCmd) settings() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return cfg, c.override(cfg)
+}
+
+// override applies the flags and the defaults to the configuration, and checks the result.
+func (c *serveCmd) override(cfg *config.Config) error {
 	cfg.Listen = cmp.Or(c.Listen, cfg.Listen, defaultListen)
 	cfg.GRPCListen = cmp.Or(c.GRPCListen, cfg.GRPCListen)
 	cfg.Data = cmp.Or(c.Data, cfg.Data, defaultData)
 	cfg.Store = cmp.Or(c.Store, cfg.Store)
 	if wrong := config.CheckStore(cfg.Store); wrong != "" {
-		return nil, usagef("--store: it %s", wrong)
+		return usagef("--store: it %s", wrong)
 	}
 	cfg.MasterKey = cmp.Or(os.Getenv("PARLEY_MASTER_KEY"), cfg.MasterKey)
 	cfg.PublicURL = cmp.Or(c.PublicURL, cfg.PublicURL)
 	if _, err := safedial.ParsePolicy(c.PushAllow); err != nil {
-		return nil, usagef("--push-allow: %w", err)
+		return usagef("--push-allow: %w", err)
 	}
 	cfg.Push.Allow = append(cfg.Push.Allow, c.PushAllow...)
 	cfg.Push.Off = cfg.Push.Off || c.NoPush
 	if err := c.directory(&cfg.Directory); err != nil {
-		return nil, err
+		return err
 	}
 	for _, p := range c.Plugins {
 		p.(config.Flags).Settings(cfg)
 	}
 	if err := c.busFlags(&cfg.Bus); err != nil {
-		return nil, err
+		return err
 	}
 	if err := c.tlsFlags(&cfg.TLS); err != nil {
-		return nil, err
+		return err
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.Cards.GRPCURL = cmp.Or(c.GRPCURL, cfg.Cards.GRPCURL)
@@ -129,7 +143,7 @@ func (c *serveCmd) settings() (*config.Config, error) {
 		builtin := c.Agents == "builtin"
 		cfg.AgentsBuiltin = &builtin
 	}
-	return cfg, checkSettings(cfg)
+	return checkSettings(cfg)
 }
 
 // directory applies the flags about remote agents to the configuration.

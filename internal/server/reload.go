@@ -24,13 +24,13 @@ var runtimeKeys = append([]string{"log.level"}, callerKeys...)
 var callerKeys = []string{"auth.api_keys", "auth.bearer_tokens", "ApiKeys"}
 
 type reloader struct {
-	path   string
+	load   func() (*config.Config, error)
 	level  *slog.LevelVar
 	keys   *auth.Keyring
 	logger *slog.Logger
 
-	applied *config.Config // the file at the start with the applied changes; nil before it was read
-	last    *config.Config // the file as it was last read
+	applied config.Config  // the configuration at the start with the applied changes
+	last    *config.Config // the configuration as it was last read
 }
 
 // followFiles follows the files of the configuration until ctx ends, and reads all of them again
@@ -58,11 +58,11 @@ func (h *Hub) followFiles(ctx context.Context) error {
 
 // reloadConfig follows the configuration file until ctx ends.
 func (h *Hub) reloadConfig(ctx context.Context) error {
-	if h.cfg.File == "" {
+	if h.cfg.File == "" || h.load == nil {
 		return nil
 	}
-	r := &reloader{path: h.cfg.File, level: h.level, keys: h.keys, logger: h.logger}
-	h.files.Follow(ctx, watch.File{Paths: []string{r.path}, Read: func(asked bool) error { return r.read(ctx, asked) }})
+	r := &reloader{load: h.load, level: h.level, keys: h.keys, logger: h.logger, applied: *h.cfg, last: h.cfg}
+	h.files.Follow(ctx, watch.File{Paths: []string{h.cfg.File}, Read: func(asked bool) error { return r.read(ctx, asked) }})
 	return nil
 }
 
@@ -84,22 +84,19 @@ func (h *Hub) followedCheck() engine.Check {
 // read reads the file, applies the keys that can change at run time, and logs those that need a
 // restart. asked is set if an operator has requested it: then a file without changes is logged.
 func (r *reloader) read(ctx context.Context, asked bool) error {
-	c, err := config.Load(r.path)
-	switch {
-	case err != nil:
+	c, err := r.load()
+	if err != nil {
 		return err
-	case r.applied == nil:
-		r.applied, r.last = c, c
-		return nil
-	case len(config.Changed(r.last, c)) == 0:
+	}
+	if len(config.Changed(r.last, c)) == 0 {
 		if asked {
-			r.logger.Info("the configuration has not changed", "file", r.path)
+			r.logger.Info("the configuration has not changed", "file", c.File)
 		}
 		return nil
 	}
 	r.last = c
 	var now, later []string
-	for _, key := range config.Changed(r.applied, c) {
+	for _, key := range config.Changed(&r.applied, c) {
 		if slices.Contains(runtimeKeys, key) && (key != "log.level" || r.level != nil) {
 			now = append(now, key)
 		} else {
@@ -110,13 +107,13 @@ func (r *reloader) read(ctx context.Context, asked bool) error {
 		if err := r.apply(ctx, c, now); err != nil {
 			return err
 		}
-		r.logger.Info("configuration changed and applied", "file", r.path, "keys", now)
+		r.logger.Info("configuration changed and applied", "file", c.File, "keys", now)
 	}
 	if len(later) > 0 {
-		r.logger.Warn("changed keys of the configuration need a restart of the hub", "file", r.path, "keys", later)
+		r.logger.Warn("changed keys of the configuration need a restart of the hub", "file", c.File, "keys", later)
 	}
 	if len(now)+len(later) == 0 {
-		r.logger.Info("the configuration is the same as that of the running hub again", "file", r.path)
+		r.logger.Info("the configuration is the same as that of the running hub again", "file", c.File)
 	}
 	return nil
 }

@@ -51,6 +51,7 @@ import (
 // Hub is the hub that "parley serve" runs. Open creates one.
 type Hub struct {
 	cfg    *config.Config
+	load   func() (*config.Config, error) // that of Options
 	commit string
 	logger *slog.Logger
 
@@ -102,6 +103,9 @@ type Hub struct {
 type Options struct {
 	Config *config.Config
 	Logger *slog.Logger
+	// Load reads the file of Config again, with the same flags, when it has changed. If nil, changes of
+	// the file are not applied.
+	Load func() (*config.Config, error)
 	// AcceptLoss starts the hub also if its data folder is known to have had more data. The loss
 	// is recorded in the log and the audit log.
 	AcceptLoss bool
@@ -115,7 +119,7 @@ type Options struct {
 // open is Open for one attempt.
 func open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
-	h := &Hub{cfg: cfg, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level, files: watch.Watcher{Logger: logger}}
+	h := &Hub{cfg: cfg, load: o.Load, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level, files: watch.Watcher{Logger: logger}}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}
