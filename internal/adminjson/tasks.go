@@ -24,6 +24,15 @@ type TaskInfo struct {
 	Waiting *Waiting `json:"waiting,omitempty"`
 }
 
+// WaitingIn is Waiting for a reader that has the state of the task from another answer: nil if the states
+// differ, because the reason is that of the other one.
+func (t *TaskInfo) WaitingIn(state a2a.TaskState) *Waiting {
+	if a2a.TaskState(t.State) != state {
+		return nil
+	}
+	return t.Waiting
+}
+
 // TaskCounts is the answer of GET /api/v1/counts.
 type TaskCounts struct {
 	// Counts are the numbers of tasks by the protocol's name of their state. States without

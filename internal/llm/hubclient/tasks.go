@@ -90,13 +90,16 @@ func (h *Hub) withTask(ctx context.Context, id a2a.TaskID, f func(*client.Client
 		return nil, err
 	}
 	defer c.Close()
-	sent := &Sent{Agent: info.Agent, Waiting: info.Waiting.HeldBy()}
+	sent := &Sent{Agent: info.Agent}
 	err = h.retry(ctx, func() (again bool, err error) {
 		sent.Task, err = f(c)
 		return temporary(err), err
 	})
 	if err != nil {
 		return nil, callError(err)
+	}
+	if sent.Task != nil {
+		sent.Waiting = info.WaitingIn(sent.Task.Status.State).HeldBy()
 	}
 	return sent, nil
 }
