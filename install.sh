@@ -8,7 +8,7 @@
 set -eu
 
 fail() {
-  echo "install.sh: $*" >&2
+  printf 'install.sh: %s\n' "$*" >&2
   exit 1
 }
 
@@ -26,10 +26,15 @@ fetch() {
 # digest FILE prints the SHA-256 checksum of a file.
 digest() {
   if command -v sha256sum >/dev/null; then
-    sha256sum "$1"
+    sha256sum <"$1"
   else
-    shasum -a 256 "$1"
+    shasum -a 256 <"$1"
   fi | cut -d ' ' -f 1
+}
+
+# quote TEXT prints a text as a word of the shell.
+quote() {
+  printf %s "$1" | sed "s/'/'\\\\''/g; 1s/^/'/; \$s/\$/'/"
 }
 
 main() {
@@ -52,6 +57,13 @@ main() {
     *) url=$releases/download/v${version#v} ;;
   esac
 
+  command -v sha256sum >/dev/null || command -v shasum >/dev/null || fail "sha256sum or shasum is required"
+  case $bin in
+    /*) ;;
+    *) bin=$PWD/$bin ;;
+  esac
+  [ ! -d "$bin/parley" ] || fail "$bin/parley is a folder; remove it, or set PARLEY_BIN to another folder"
+
   # The temporary folder is beside the program, so that mv replaces the program in one step.
   { mkdir -p "$bin" && tmp=$(mktemp -d "$bin/.parley.XXXXXX"); } || fail "cannot write to $bin; set PARLEY_BIN to another folder"
   trap 'rm -rf "$tmp"' EXIT
@@ -64,13 +76,13 @@ main() {
   if [ "$(digest "$tmp/archive")" != "${line%% *}" ]; then
     fail "$archive does not match its SHA-256 checksum; nothing was installed"
   fi
-  tar -xzof "$tmp/archive" -C "$tmp" parley
-  mv "$tmp/parley" "$bin/parley"
+  (cd "$tmp" && tar -xzof archive parley)
+  mv -f "$tmp/parley" "$bin/parley"
 
-  echo "Installed $archive as $bin/parley."
+  printf 'Installed %s as %s.\n' "$archive" "$bin/parley"
   case :$PATH: in
     *":$bin:"*) echo "Start a hub with: parley serve" ;;
-    *) echo "Start a hub with: export PATH=\"$bin:\$PATH\" && parley serve" ;;
+    *) printf 'Start a hub with: export PATH=%s:"$PATH" && parley serve\n' "$(quote "$bin")" ;;
   esac
 }
 
