@@ -5,6 +5,7 @@ import (
 	"debug/buildinfo"
 	"encoding/hex"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
@@ -82,7 +84,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestOneVersion: the workers in other languages, the chart and the pages name the version of the next release.
+// TestOneVersion: the workers in other languages, the chart and the steps of a release name the version of the next
+// release. No page installs a version by its number, because main is ahead of the latest release.
 func TestOneVersion(t *testing.T) {
 	t.Parallel()
 	for file, pattern := range map[string]string{
@@ -91,8 +94,6 @@ func TestOneVersion(t *testing.T) {
 		"sdk/ts/package-lock.json":                 `"name": "parley-worker",\s+"version": "(.+)"`,
 		"deploy/helm/parley/Chart.yaml":            `(?m)^(?:version|appVersion): "?([^"\n]+)`,
 		"CONTRIBUTING.md":                          `(?m)^V=(.+)$`,
-		"docs/howto/install.md":                    `parley_([0-9.]+)_`,
-		"docs/howto/kubernetes.md":                 `tag: "(.+)"`,
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(file)))
 		if err != nil {
@@ -107,6 +108,52 @@ func TestOneVersion(t *testing.T) {
 				t.Errorf("%s has the version %s, internal/version has %s", file, m[1], version.Next)
 			}
 		}
+	}
+	docs := filepath.Join("..", "..", "docs")
+	installs := regexp.MustCompile(`parley\S*[_:@-]v?[0-9]+\.[0-9]+\.[0-9]+|tag: "?[0-9]+\.[0-9.]+|sh -s [0-9.]+`)
+	err := filepath.WalkDir(docs, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".md" || filepath.Dir(path) == filepath.Join(docs, "adr") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, one := range installs.FindAllString(string(text), -1) {
+			t.Errorf("%s names a version in %q, which may not be the latest release: write *, VERSION or latest", path, one)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDraft: while a release is a draft, goreleaser pushes nothing that downloads its files.
+func TestDraft(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections map[string]any
+	if err := yaml.Unmarshal(text, &sections); err != nil {
+		t.Fatal(err)
+	}
+	if release, _ := sections["release"].(map[string]any); release["draft"] != true {
+		t.Fatal("goreleaser publishes at once, without a draft")
+	}
+	pushed := 0
+	for name, section := range sections {
+		list, _ := section.([]any)
+		for _, one := range list {
+			if item, _ := one.(map[string]any); item["repository"] != nil {
+				pushed++
+				if item["skip_upload"] != true {
+					t.Errorf("goreleaser pushes %s before the release is published; set skip_upload", name)
+				}
+			}
+		}
+	}
+	if pushed != 2 {
+		t.Errorf("%d sections have a repository, want those of the cask and the manifest", pushed)
 	}
 }
 
