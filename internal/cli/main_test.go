@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 )
 
 // TestForAPerson checks the additional output on a terminal.
@@ -41,7 +42,7 @@ func TestForAPerson(t *testing.T) {
 	}
 }
 
-// listing is a server with two pages of tasks.
+// listing is a server with two pages of tasks, which is no hub.
 func listing(t *testing.T) string {
 	mux := http.NewServeMux()
 	srv := httptest.NewServer(mux)
@@ -61,6 +62,11 @@ func listing(t *testing.T) string {
 			next = "2"
 		}
 		fmt.Fprintf(w, `{"tasks":[`+task+`],"nextPageToken":%q}`, q.Get("pageToken"), next)
+	})
+	mux.HandleFunc("/tasks/t", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, taskWorking) })
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		t.Errorf("a server that is no hub is asked for %s", r.URL)
+		http.NotFound(w, r)
 	})
 	return srv.URL
 }
@@ -88,12 +94,41 @@ func TestList(t *testing.T) {
 			t.Errorf("tasks list %v, terminal %v = %d, %s (-want +got):\n%s", tt.args, tt.terminal, code, errs, diff)
 		}
 	}
+	if code, _, errs := invoke(t, OS{}, "tasks", "get", "--url", url, "t"); code != 0 {
+		t.Errorf("tasks get = %d, %s", code, errs)
+	}
 	_, out, _ := invoke(t, OS{}, "tasks", "list", "--url", url, "--json")
 	for line := range strings.Lines(out) {
 		var task a2a.Task
 		if err := json.Unmarshal([]byte(line), &task); err != nil || task.ContextID != "c" {
 			t.Errorf("tasks list --json: %q is no task: %v", line, err)
 		}
+	}
+}
+
+// TestReasonsOfHubs: a hub is asked why tasks wait, and a reason of an earlier state is not shown.
+func TestReasonsOfHubs(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux()
+	srv := httptest.NewServer(mux)
+	t.Cleanup(srv.Close)
+	for path, body := range map[string]string{
+		"/.well-known/agent-card.json": `{"name":"x","capabilities":{"extensions":[{"uri":"` + card.ClientTaskIDs + `"}]},
+			"supportedInterfaces":[{"url":"` + srv.URL + `","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}]}`,
+		"/tasks":   `{"tasks":[{"id":"new","contextId":"c","status":{"state":"TASK_STATE_WORKING"}},{"id":"old","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED"}}]}`,
+		"/tasks/t": taskWorking,
+		"/api/v1/tasks": `{"tasks":[{"taskId":"new","state":"TASK_STATE_SUBMITTED","waiting":{"code":"no-worker"}},
+			{"taskId":"old","state":"TASK_STATE_SUBMITTED","waiting":{"code":"no-worker"}}]}`,
+		"/api/v1/tasks/t": `{"taskId":"t","state":"TASK_STATE_SUBMITTED","waiting":{"code":"no-worker","text":"no worker"}}`,
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
+	}
+	code, out, errs := invoke(t, OS{}, "tasks", "list", "--url", srv.URL)
+	if diff := cmp.Diff("new\tworking\t-\tc\t-\nold\tsubmitted\t-\tc\tno-worker\n", out); code != 0 || diff != "" {
+		t.Errorf("tasks list = %d, %s (-want +got):\n%s", code, errs, diff)
+	}
+	if code, out, errs := invoke(t, OS{}, "tasks", "get", "--url", srv.URL, "t"); code != 0 || strings.Contains(out, "waiting") {
+		t.Errorf("tasks get = %d, %q, %s", code, out, errs)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/outbound/caller"
+	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/suggest"
 	"github.com/parley-a2a/parley/internal/version"
 )
@@ -42,6 +43,12 @@ func (t *target) at() string {
 // hub returns the flags for the hub's own interface.
 func (t *target) hub() hubFlags {
 	return hubFlags{URL: t.URL, APIKey: t.APIKey, certFlags: t.certFlags}
+}
+
+// onHub reports whether the agent is on a Parley hub: its name there was given, or its card declares an extension
+// of hubs. Other servers get no requests for the hub's own interface.
+func (t *target) onHub(c *client.Client) bool {
+	return t.Agent != "" || card.Declares(c.Card(), card.ClientTaskIDs) || card.Declares(c.Card(), card.TaskTree)
 }
 
 func (t *target) options() client.Options {

@@ -68,11 +68,14 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 }
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
-	waits := sync.OnceValue(func() map[a2a.TaskID]*adminjson.Waiting { return c.waits(ctx, req) })
+	onHub := c.onHub(cl)
+	waits := sync.OnceValue(func() map[a2a.TaskID]*adminjson.TaskInfo { return c.waits(ctx, req) })
 	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tWAITING", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
 		waiting := "-"
-		if !t.Status.State.Terminal() && !o.Quiet {
-			waiting = waitingName(waits()[t.ID])
+		if onHub && !t.Status.State.Terminal() && !o.Quiet {
+			if info := waits()[t.ID]; info != nil {
+				waiting = waitingName(info.WaitingIn(t.Status.State))
+			}
 		}
 		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID), waiting}
 	}}
@@ -80,8 +83,8 @@ func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.Lis
 }
 
 // waits asks a Parley hub why tasks of a list do not proceed: the last changed ones, so that a list of all
-// tasks costs one question. Other servers do not say.
-func (c *tasksListCmd) waits(ctx context.Context, req *a2a.ListTasksRequest) map[a2a.TaskID]*adminjson.Waiting {
+// tasks costs one question.
+func (c *tasksListCmd) waits(ctx context.Context, req *a2a.ListTasksRequest) map[a2a.TaskID]*adminjson.TaskInfo {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	q := url.Values{
@@ -92,9 +95,9 @@ func (c *tasksListCmd) waits(ctx context.Context, req *a2a.ListTasksRequest) map
 	if hub.ask(ctx, "GET "+adminapi.Root+"/tasks?"+q.Encode(), nil, &list) != nil {
 		return nil
 	}
-	all := make(map[a2a.TaskID]*adminjson.Waiting, len(list.Tasks))
+	all := make(map[a2a.TaskID]*adminjson.TaskInfo, len(list.Tasks))
 	for i := range list.Tasks {
-		all[list.Tasks[i].TaskID] = list.Tasks[i].Waiting
+		all[list.Tasks[i].TaskID] = &list.Tasks[i]
 	}
 	return all
 }
@@ -157,11 +160,11 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.JSON || task.Status.State.Terminal() {
+		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.JSON || task.Status.State.Terminal() || !c.onHub(cl) {
 			return err
 		}
 		hub := c.hub()
-		if w := hub.waiting(in.soft, task.ID); w != nil {
+		if w := hub.taskInfo(in.soft, task.ID).WaitingIn(task.Status.State); w.Held() {
 			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", hub.reason(w))
 		}
 		return err

@@ -80,12 +80,14 @@ type explainer struct {
 	events chan a2a.TaskID
 }
 
-// send sends m in s, and says on a terminal why the task is silent.
+// send sends m in s, and says on a terminal why the task is silent, if a Parley hub knows.
 func (t *target) send(s *session, in interrupts, m *a2a.Message, o *OS) error {
-	hub := t.hub()
-	explain, end := hub.explaining(in.hard, o)
-	defer end()
-	s.explain = explain
+	if t.onHub(s.client) {
+		hub := t.hub()
+		explain, end := hub.explaining(in.hard, o)
+		defer end()
+		s.explain = explain
+	}
 	return s.send(in, m)
 }
 
@@ -131,18 +133,18 @@ func (e *explainer) happened(id a2a.TaskID) {
 }
 
 func (e *explainer) say(ctx context.Context, id a2a.TaskID) {
-	if w := e.hub.waiting(ctx, id); w != nil {
+	if w := e.hub.taskInfo(ctx, id).Waiting; w.Held() {
 		fmt.Fprintln(e.stderr, "waiting: "+e.hub.reason(w))
 	}
 }
 
-// waiting returns why a task does not proceed; nil if it does, or if the server is not a Parley hub.
-func (f *hubFlags) waiting(ctx context.Context, id a2a.TaskID) *adminjson.Waiting {
+// taskInfo returns what a hub knows about a task; the zero TaskInfo if the server is not a Parley hub.
+func (f *hubFlags) taskInfo(ctx context.Context, id a2a.TaskID) *adminjson.TaskInfo {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	var info adminjson.TaskInfo
-	if f.ask(ctx, "GET "+taskPath(string(id)), nil, &info) != nil || !info.Waiting.Held() {
-		return nil
+	if f.ask(ctx, "GET "+taskPath(string(id)), nil, &info) != nil {
+		return new(adminjson.TaskInfo)
 	}
-	return info.Waiting
+	return &info
 }
