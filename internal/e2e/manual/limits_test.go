@@ -48,17 +48,13 @@ var fixed = []struct {
 }{
 	{"request or answer that needs nothing from `limits.memory`", constantOf{"internal/membudget", "Small"}, "it takes memory from `limits.memory` first"},
 	{"wait of a request for `limits.memory`", constantOf{"internal/membudget", "defaultWait"}, "429"},
-	{"body that HTTP/2 receives ahead of its reader", constantOf{"internal/front/httpfront", "window"}, "the sender waits"},
-	{"body over `grpc_listen` that is received ahead of its reader", constantOf{"grpcbind", "window"}, "the sender waits"},
 	{"message over gRPC that needs nothing to arrive", constantOf{"grpcbind", "unmetered"}, "it is received once there is memory"},
 	{"request head", constantOf{"internal/front/httpfront", "maxHead"}, "431; `RESOURCE_EXHAUSTED`"},
 	{"request head that ends its connection", constantOf{"internal/front/httpfront", "readHead"}, "the connection is closed"},
 	{"request to `/api/v1`", constantOf{"internal/front/adminapi", "maxBody"}, "413"},
 	{"note in a request", constantOf{"internal/front/adminapi", "maxNoteBody"}, "413"},
 	{"form of the console", constantOf{"internal/front/console", "maxForm"}, "the form is rejected"},
-	{"form before sign-in", constantOf{"internal/front/console", "maxBareForm"}, "the form is rejected"},
 	{"files in a form", constantOf{"internal/front/console", "maxUpload"}, "the form is rejected"},
-	{"answer of the hub to its console", constantOf{"internal/front/console", "maxAnswer"}, "the page fails"},
 	{"notification of a remote agent", constantOf{"agent/remote", "maxCallback"}, "413"},
 	{"answer of a webhook", constantOf{"push", "maxAnswer"}, "the rest is not read"},
 	{"message to `/mcp`, unless `limits.body` is set", constantOf{"internal/llm/mcp/mcpserver", "Message"}, "413"},
@@ -73,11 +69,7 @@ var fixed = []struct {
 	{"concurrent calls of an MCP server without `calls`", constantOf{"internal/llm/mcp/mcpclient", "Calls"}, "the result names the limit"},
 	{"event in the stream of a model, which may contain an image", constantOf{"internal/llm/openai", "maxChunk"}, "the call fails"},
 	{"answer of a model", constantOf{"internal/agents/model", "maxAnswer"}, "the run fails"},
-	{"pages of logs that are read at one time while their sizes are unknown", constantOf{"internal/engine", "maxReading"}, "readers wait"},
-	{"page of a log that needs memory", constantOf{"internal/engine", "largePage"}, "it takes memory from `limits.memory` first"},
-	{"log above which logs are read one at a time", constantOf{"internal/engine", "hugeLog"}, "readers wait"},
 	{"console sessions", constantOf{"internal/front/console", "maxSessions"}, "the oldest ends"},
-	{"messages of a topic that wait for a subscriber", constantOf{"internal/bus/natsbus", "maxWaitingBytes"}, "further ones are lost"},
 }
 
 // units are those of time in expressions.
