@@ -333,38 +333,34 @@ func page(t *testing.T, doc object) string {
 		if f := o["tags"].([]any)[0].(string); f != family {
 			family = f
 			fmt.Fprintf(&b, "\n## %s\n\n", f)
-			b.WriteString("| Operation | Callers | Query | Body, answer | Errors |\n|---|---|---|---|---|\n")
+			b.WriteString("| Operation | Query | Body → answer | Errors |\n|---|---|---|---|\n")
 		}
-		fmt.Fprintf(&b, "| `%s %s` %s | %s | %s | %s | %s |\n", r.Method, r.Path, o["summary"], r.Callers, queryCell(t, &r), typeCell(o), errorCell(o))
+		mark := map[bool]string{true: " \\*"}[r.Callers == "administrators"]
+		fmt.Fprintf(&b, "| `%s %s`%s %s | %s | %s | %s |\n", r.Method, r.Path, mark, o["summary"], queryCell(t, &r), typeCell(o), errorCell(o))
 	}
 	return b.String()
 }
 
-const pageHead = `# The interface of the hub
+const pageHead = `# HTTP API
 
-` + "`/api/v1`" + ` is the hub's own interface beside the A2A protocol, for operators, the command line and
-the [console](console.md). ` + "`GET /api/v1/openapi.json`" + ` describes it in OpenAPI 3.1 for every client, without
-credentials; a client for any language can be generated from it. A test of the tree calls each
-operation on a hub and compares the requests and the answers with the description. This page is
-written from it.
+` + "`/api/v1`" + ` is the hub's own API beside A2A, for operators, the ` + "`parley`" + ` command and the
+[console](console.md). ` + "`GET /api/v1/openapi.json`" + ` describes it in OpenAPI 3.1, without credentials, so that
+you can generate a client for any language; this page is generated from it.
 
-Callers authenticate as for A2A ([callers.md](callers.md)). An administrator is a caller whose key
-has the role ` + "`admin`" + `, or a caller on the hub's machine while callers need no key. Rules can
-grant and deny each operation ([policy.md](policy.md)). Requests of browsers from other origins are
-refused. With an audit log, the hub records each change before it makes it ([audit.md](audit.md)).
+[Callers](callers.md) authenticate as for A2A, and a [policy](policy.md) can grant and deny each operation. An
+administrator is a caller whose key has the role ` + "`admin`" + `, or a caller on the hub's machine while callers need no
+key; operations marked \* are for administrators. Requests of browsers from other origins are rejected. The hub
+[records](audit.md) each change before it makes it.
 
-Bodies are JSON of at most 64 KiB, 8 MiB for a note, with the type ` + "`application/json`" + `. A member that
-the hub does not know is an error. Answers may get further members in later versions.
-
-An error has the shape of A2A's HTTP+JSON binding: ` + "`{\"error\": {\"code\", \"status\", \"message\", \"details\"}}`" + `.
-` + "`details[0].reason`" + ` names the error for programs. Every operation can answer with 401
-` + "`UNAUTHENTICATED`" + `, 403 ` + "`UNAUTHORIZED`" + `, 404 ` + "`METHOD_NOT_FOUND`" + ` (the hub has no such part), 429
-` + "`RESOURCE_EXHAUSTED`" + `, 500 and 503; with parameters or a body 400 ` + "`INVALID_PARAMS`" + `, with a body 413 and
-415. The tables list the others.
-
-A stream has the type ` + "`text/event-stream`" + `. Its events have JSON in ` + "`data`" + `, and a comment every 15 s
-keeps the connection open. The event ` + "`end`" + ` ends a complete stream of a tree or a log; a client
-requests a stream that ends without it again, with the id of the last event in ` + "`Last-Event-ID`" + `.
+- **Bodies** are JSON of at most 64 KiB, 8 MiB for a note, with the type ` + "`application/json`" + `. An unknown member is
+  an error. Responses may get further members in later versions.
+- **Errors** have the shape of A2A's HTTP+JSON binding: ` + "`{\"error\": {\"code\", \"status\", \"message\", \"details\"}}`" + `,
+  with the error's name in ` + "`details[0].reason`" + `. Every operation can return 401 ` + "`UNAUTHENTICATED`" + `, 403
+  ` + "`UNAUTHORIZED`" + `, 404 ` + "`METHOD_NOT_FOUND`" + ` (the hub has no such part), 429 ` + "`RESOURCE_EXHAUSTED`" + `, 500 and 503; with
+  parameters or a body 400 ` + "`INVALID_PARAMS`" + `, with a body 413 and 415. The tables list the others.
+- **Streams** have the type ` + "`text/event-stream`" + `, with JSON in ` + "`data`" + ` and a comment every 15 s. The event ` + "`end`" + `
+  ends a complete stream of a tree or a log; request a stream that ends without it again, with the id of the last event
+  in ` + "`Last-Event-ID`" + `.
 `
 
 // queryCell lists the parameters of the query.
