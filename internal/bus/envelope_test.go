@@ -25,7 +25,7 @@ var spellings = []string{
 	``, ` `, `null`, `[]`, `"x"`, `foo`, `{`, `{"id"}`, `{"id":"1"} x`, `{"id":"1",}`, "\ufeff{}", `{"":1}`, `{"unknown":{"id":"1"}}`,
 }
 
-// FuzzDecode: what can be decoded has the same signed form after it was encoded and decoded again.
+// FuzzDecode: an envelope has the same signed form after it was encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, text := range spellings {
 		f.Add([]byte(text))

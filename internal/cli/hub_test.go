@@ -319,7 +319,7 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// page returns what the hub answers at a path.
+// page returns the answer of the hub at a path.
 func page(ts *testscript.TestScript, path string, key ...string) []byte {
 	r, err := http.NewRequest(http.MethodGet, ts.Getenv("PARLEY_URL")+path, nil)
 	ts.Check(err)

@@ -415,7 +415,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSendExplainsItsSilence: on a terminal "send" says why there is no answer, and goes on.
+// TestSendExplainsItsSilence: on a terminal "send" says why there is no answer, and keeps waiting.
 func TestSendExplainsItsSilence(t *testing.T) {
 	t.Parallel()
 	var none *explainer

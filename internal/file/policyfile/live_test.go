@@ -84,7 +84,7 @@ func TestLive(t *testing.T) {
 			t.Errorf("%s: %+v", step.what, c)
 		}
 		settled(t, w, step.err)
-		l.Sum() // which waits until what was read is in force
+		l.Sum() // waits until the rules are in force
 		if got := l.Policy().Allows(&auth.Principal{ID: "ann"}, &asks); got != step.allows {
 			t.Errorf("%s: allowed is %v, want %v", step.what, got, step.allows)
 		}

@@ -182,8 +182,8 @@ func TestA(t *testing.T) {
 	mustFind(t, unsettled([]*source{s}), 2)
 }
 
-// unsettled returns the sleeps of tests in bubbles, of the test itself and not of a function in it, after
-// which other goroutines may not have done yet what they do at that time.
+// unsettled returns the sleeps of tests in bubbles after which the test continues although other goroutines may
+// wake at the same time. Sleeps in functions of such a test are those of other goroutines.
 func unsettled(sources []*source) (problems []string) {
 	for _, s := range sources {
 		ast.Inspect(s.file, func(n ast.Node) bool {
