@@ -27,20 +27,15 @@ func (h *Hub) runPolicy(ctx context.Context) error {
 	if h.policy == nil {
 		return nil
 	}
-	h.policy.Run(ctx, &h.files, h.policyChanged)
-	return nil
-}
-
-// policyChanged logs and records a change, and records why a file was refused.
-func (h *Hub) policyChanged(c *policyfile.Change) {
 	path := h.cfg.Policy.File
-	if c.Err == nil { // the Watcher logs errors
+	note := func(c *policyfile.Change) { h.audit.policyLoaded(path, c.Sum, c.Err) }
+	h.policy.Run(ctx, &h.files, note, func(c *policyfile.Change) { // the Watcher logs errors
 		h.logger.Info("policy changed and applied", "file", path, "sha256", c.Sum)
-	}
-	for _, f := range c.Failures {
-		h.logger.Warn("a test of the policy fails", "at", f.At, "error", f.Text)
-	}
-	h.audit.policyLoaded(path, c.Sum, c.Err)
+		for _, f := range c.Failures {
+			h.logger.Warn("a test of the policy fails", "at", f.At, "error", f.Text)
+		}
+	})
+	return nil
 }
 
 // policyLoaded records that a policy was read, or why it was not accepted.

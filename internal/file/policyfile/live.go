@@ -53,14 +53,14 @@ func (l *Live) Sum() string {
 	return l.sum
 }
 
-// Run applies the file whenever it changes, until ctx ends. It calls changed for each change:
-// before the first decision by new rules, and after a file was refused. Texts in force, and
-// problems already reported, are not reported again.
-func (l *Live) Run(ctx context.Context, w *watch.Watcher, changed func(*Change)) {
-	w.Follow(ctx, watch.File{Paths: []string{l.path}, Read: func(bool) error { return l.look(changed) }})
+// Run applies the file whenever it changes, until ctx ends. It calls note for each change: before the
+// first decision by new rules, and after a file was refused. It calls applied once new rules are in
+// force. Texts in force, and problems already reported, are not reported again.
+func (l *Live) Run(ctx context.Context, w *watch.Watcher, note, applied func(*Change)) {
+	w.Follow(ctx, watch.File{Paths: []string{l.path}, Read: func(bool) error { return l.look(note, applied) }})
 }
 
-func (l *Live) look(changed func(*Change)) error {
+func (l *Live) look(note, applied func(*Change)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p, sum, err := l.read()
@@ -68,11 +68,13 @@ func (l *Live) look(changed func(*Change)) error {
 	case err != nil && err.Error() == l.problem:
 	case err != nil:
 		l.problem = err.Error()
-		changed(&Change{Sum: sum, Err: err})
+		note(&Change{Sum: sum, Err: err})
 	case sum != l.sum || l.problem != "":
-		changed(&Change{Sum: sum, Failures: p.Check()})
+		c := &Change{Sum: sum, Failures: p.Check()}
+		note(c)
 		l.policy.Replace(p)
 		l.sum, l.problem = sum, ""
+		applied(c)
 	}
 	return err
 }
