@@ -149,7 +149,8 @@ func (x *bed) forward(ctx context.Context, b bus.Bus, to chan<- *bus.Delivery) {
 	}
 }
 
-// testPrefetch has a third envelope that the first receiver must not hold.
+// testPrefetch has a third envelope that the first receiver must not hold, and then many: a receiver that
+// holds too many may have been too slow to get the third one.
 func testPrefetch(x *bed) {
 	b := x.open()
 	x.publish(b, queue, "a", "b", "c", "d")
@@ -157,9 +158,13 @@ func testPrefetch(x *bed) {
 	a := in.hold("a")
 	in.hold("b")
 	other := x.receive(x.open(), bus.Subscription{At: queue})
-	other.hold("c")
+	c := other.hold("c")
 	in.ack(a)
 	in.hold("d")
+	other.ack(c)
+	more := names("e", 20)
+	x.publish(b, queue, more...)
+	other.take(more...)
 }
 
 // testApart publishes at addresses that are almost the same.
