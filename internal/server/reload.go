@@ -58,10 +58,14 @@ func (h *Hub) followFiles(ctx context.Context) error {
 
 // reloadConfig follows the configuration file until ctx ends.
 func (h *Hub) reloadConfig(ctx context.Context) error {
-	if h.cfg.File == "" || h.load == nil {
+	if h.cfg.File == "" {
 		return nil
 	}
-	r := &reloader{load: h.load, level: h.level, keys: h.keys, logger: h.logger, applied: *h.cfg, last: h.cfg}
+	load := h.load
+	if load == nil {
+		load = func() (*config.Config, error) { return config.Load(h.cfg.File) }
+	}
+	r := &reloader{load: load, level: h.level, keys: h.keys, logger: h.logger, applied: *h.cfg, last: h.cfg}
 	h.files.Follow(ctx, watch.File{Paths: []string{h.cfg.File}, Read: func(asked bool) error { return r.read(ctx, asked) }})
 	return nil
 }

@@ -103,8 +103,8 @@ type Hub struct {
 type Options struct {
 	Config *config.Config
 	Logger *slog.Logger
-	// Load reads the file of Config again, with the same flags, when it has changed. If nil, changes of
-	// the file are not applied.
+	// Load reads the file of Config again, with the same flags, when it has changed. If nil, it is that
+	// of package config.
 	Load func() (*config.Config, error)
 	// AcceptLoss starts the hub also if its data folder is known to have had more data. The loss
 	// is recorded in the log and the audit log.
