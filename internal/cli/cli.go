@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func newParser(o *OS, grammar *commands) (*kong.Kong, error) {
 	}
 	parser, err := kong.New(grammar,
 		kong.Name("parley"),
-		kong.Vars{"url": defaultURL},
+		kong.Vars{"url": cmp.Or(o.home, defaultURL)},
 		kong.Description("Parley is a durable hub for AI agents that speaks the A2A protocol."),
 		kong.Writers(o.Stdout, o.Stderr),
 		kong.Resolvers(fromContext(o), environment(o)), // the last one takes precedence

@@ -58,7 +58,7 @@ func (c *completeCmd) Run(ctx context.Context, o *OS, k *kong.Kong) error {
 	if o.LookupEnv != nil {
 		l.context(o)
 	}
-	l.hub.URL = cmp.Or(l.hub.URL, defaultURL)
+	l.hub.URL = cmp.Or(l.hub.URL, o.home, defaultURL)
 	for _, found := range l.candidates(ctx) {
 		value, _, _ := strings.Cut(found, "\t")
 		if strings.HasPrefix(value, l.current) && !strings.ContainsAny(value, " \n") {

@@ -308,12 +308,16 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
-	for end := time.Now().Add(2 * time.Minute); ; {
+	again, end := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
+	defer again.Stop()
+	for {
 		body := page(ts, args[0], args[2:]...)
 		if want.Match(body) {
 			return
 		}
-		if time.Now().After(end) {
+		select {
+		case <-again.C:
+		case <-end:
 			ts.Fatalf("%s has no text that matches %q:\n%s", args[0], args[1], body)
 		}
 	}

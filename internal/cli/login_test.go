@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,11 +12,13 @@ func TestKeyStaysWithItsHub(t *testing.T) {
 	t.Parallel()
 	mine, own := fakeHub(t, 200, `{"agents":[]}`)
 	other, foreign := fakeHub(t, 200, `{"agents":[]}`)
+	usual, unnamed := fakeHub(t, 200, `{"agents":[]}`)
 	dir := t.TempDir()
 	env := map[string]string{}
 	o := OS{
 		ConfigDir: func() (string, error) { return dir, nil },
 		LookupEnv: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
+		home:      usual,
 	}
 	if code, _, errs := invoke(t, o, "login", mine, "--api-key", "secret"); code != 0 {
 		t.Fatalf("login = %d, %s", code, errs)
@@ -44,15 +47,15 @@ func TestKeyStaysWithItsHub(t *testing.T) {
 	env["PARLEY_URL"], env["PARLEY_API_KEY"] = "", "foreign"
 	invoke(t, o, "agents", "list")
 	invoke(t, o, "complete", "--", "agents", "show", "a")
-	if len(*own) != 3 || len(*foreign) < 6 {
-		t.Errorf("%d and %d requests", len(*own), len(*foreign))
+	if len(*own) != 3 || len(*foreign) < 6 || len(*unnamed) != 2 {
+		t.Errorf("%d, %d and %d requests", len(*own), len(*foreign), len(*unnamed))
 	}
 	for _, r := range *own {
 		if !strings.HasSuffix(r, " Bearer secret") {
 			t.Errorf("%s: sent without the key", r)
 		}
 	}
-	for _, r := range *foreign {
+	for _, r := range slices.Concat(*foreign, *unnamed) {
 		if strings.Contains(r, "secret") {
 			t.Errorf("%s: sent to another hub", r)
 		}

@@ -37,6 +37,10 @@ type OS struct {
 	// Signals starts the delivery of signals that ask the command to stop, until stop is
 	// called. If nil, no signals are delivered.
 	Signals func() (signals <-chan os.Signal, stop func())
+
+	// home is the default address of the hub in tests, which must not call a hub of this machine. If empty, it is
+	// defaultURL.
+	home string
 }
 
 // Process returns the OS of the running process.

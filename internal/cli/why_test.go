@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,14 +30,13 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/testing/storetest"
 	"github.com/parley-a2a/parley/worker"
 )
 
 var (
 	queued  = config.Agent{Name: "queued", Queue: "queued"}
-	sleeper = config.Agent{Name: "sleeper", Command: config.Command{"sleep", "60"}, Serial: true}
+	sleeper = config.Agent{Name: "sleeper", Command: config.Command{"sleep", "600"}, Serial: true}
 )
 
 // stuckHub starts a hub that does not wait for its runs when it stops.
@@ -78,17 +76,22 @@ func (h *busHub) reason(id string, lines ...string) func() *adminjson.Waiting {
 	}
 }
 
-// awaitReason asks until the reason has the code, and returns it.
+// awaitReason asks until the reason has the code, and returns it. Not all that changes a reason is an event.
 func awaitReason(t *testing.T, ask func() *adminjson.Waiting, code string) *adminjson.Waiting {
 	t.Helper()
 	var last *adminjson.Waiting
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); {
+	again, end := time.NewTicker(20*time.Millisecond), time.After(2*time.Minute)
+	defer again.Stop()
+	for {
 		if last = ask(); last != nil && last.Code == code {
 			return last
 		}
+		select {
+		case <-again.C:
+		case <-end:
+			t.Fatalf("the reason is %+v, want %s", last, code)
+		}
 	}
-	t.Fatalf("the reason is %+v, want %s", last, code)
-	return nil
 }
 
 // reports is an agent that reports a state; one that is working hangs until its run ends.
@@ -179,8 +182,8 @@ var ways = map[string]func(*testing.T) func() *adminjson.Waiting{
 		e.start()
 		id := e.send("1")
 		<-e.began
-		e.store.full.Store(true)
-		t.Cleanup(func() { e.store.full.Store(false) })
+		e.store.Full.Store(true)
+		t.Cleanup(func() { e.store.Full.Store(false) })
 		if _, err := e.Send(t.Context(), e.caller, e.message("2")); err == nil {
 			t.Error("a message is accepted while the store is full")
 		}
@@ -192,31 +195,11 @@ var ways = map[string]func(*testing.T) func() *adminjson.Waiting{
 	},
 }
 
-// fullStore is a store whose disk is full on demand.
-type fullStore struct {
-	memstore.Store
-	full atomic.Bool
-}
-
-func (s *fullStore) Append(ctx context.Context, c *task.Change) error {
-	if s.full.Load() {
-		return task.ErrFull
-	}
-	return s.Store.Append(ctx, c)
-}
-
-func (s *fullStore) Probe(context.Context) error {
-	if s.full.Load() {
-		return task.ErrFull
-	}
-	return nil
-}
-
 // loneEngine is an engine with a serial agent that hangs, and its store.
 type loneEngine struct {
 	*engine.Engine
 	t      *testing.T
-	store  *fullStore
+	store  *storetest.Store
 	caller *op.Caller
 	// began receives a value when a run begins.
 	began chan struct{}
@@ -225,7 +208,7 @@ type loneEngine struct {
 
 func newLoneEngine(t *testing.T) *loneEngine {
 	t.Helper()
-	e := &loneEngine{t: t, store: new(fullStore), caller: &op.Caller{Principal: &auth.Principal{ID: "ann"}}, began: make(chan struct{}, 1)}
+	e := &loneEngine{t: t, store: new(storetest.Store), caller: &op.Caller{Principal: &auth.Principal{ID: "ann"}}, began: make(chan struct{}, 1)}
 	e.Engine = engine.New(engine.Config{Store: e.store, DrainTimeout: -1})
 	hangs := agent.Func(func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
 		e.began <- struct{}{}

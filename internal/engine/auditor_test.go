@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/storetest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -128,13 +129,13 @@ func TestRefusedWithoutAuditRecord(t *testing.T) {
 func TestAuditOfAFailedChange(t *testing.T) {
 	t.Parallel()
 	s := new(auditRecorder)
-	store := new(broken)
+	store := new(storetest.Store)
 	b := start(t, engine.Config{Store: store, Auditor: s}, words("hi"))
-	store.failing.Store(true)
+	store.Full.Store(true)
 	if _, err := b.Send(t.Context(), alice, text("one")); err == nil {
 		t.Error("Send with a store that fails succeeds")
 	}
-	store.failing.Store(false)
+	store.Full.Store(false)
 	want := []string{"doing alice task.send of main, task true", "undone alice task.send of main, task true"}
 	if diff := cmp.Diff(want, s.events); diff != "" {
 		t.Errorf("audit events (-want +got):\n%s", diff)

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/storetest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -209,33 +210,6 @@ func TestDrainNamesExecutorsThatDoNotStop(t *testing.T) {
 	})
 }
 
-// broken is a store that fails on demand.
-type broken struct {
-	memstore.Store
-	failing atomic.Bool
-	// lie stores the change nevertheless.
-	lie atomic.Bool
-}
-
-func (s *broken) Append(ctx context.Context, c *task.Change) error {
-	if !s.failing.Load() {
-		return s.Store.Append(ctx, c)
-	}
-	if s.lie.Load() {
-		if err := s.Store.Append(ctx, c); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("sector 7: %w", task.ErrFull)
-}
-
-func (s *broken) Probe(context.Context) error {
-	if s.failing.Load() {
-		return task.ErrFull
-	}
-	return nil
-}
-
 func TestStoreThatFailsAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, lie := range []bool{false, true} {
@@ -247,8 +221,8 @@ func TestStoreThatFailsAndRecovers(t *testing.T) {
 }
 
 func failAndRecover(t *testing.T, lie bool) {
-	store := new(broken)
-	store.lie.Store(lie)
+	store := new(storetest.Store)
+	store.Keeps.Store(lie)
 	proceed := make(chan struct{})
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateWorking, ""), nil)
@@ -263,7 +237,7 @@ func failAndRecover(t *testing.T, lie bool) {
 	synctest.Wait()
 	time.Sleep(time.Second)
 	synctest.Wait()
-	store.failing.Store(true)
+	store.Full.Store(true)
 	_, err := b.Send(t.Context(), alice, text("refused"))
 	if !errors.Is(err, task.ErrFull) || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("Send = %v, want ErrFull", err)
@@ -277,7 +251,7 @@ func failAndRecover(t *testing.T, lie bool) {
 	if ready := b.Ready(t.Context()); ready[2].OK || !strings.Contains(ready[2].Detail, "full") {
 		t.Errorf("ready = %+v, want the store to be named", ready)
 	}
-	store.failing.Store(false)
+	store.Full.Store(false)
 	b.wait(id, task.Completed)
 	if got := b.get(id).Fold.ReplyText(); got != "xxxxxxxxxx" {
 		t.Errorf("the answer is %q, want ten chunks: nothing lost, nothing twice", got)
@@ -393,10 +367,10 @@ func TestSerialAgentRunsOneTaskOfAContextAtATime(t *testing.T) {
 func TestWaitingCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := new(broken)
+		store := new(storetest.Store)
 		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, &executor{
 			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-				store.failing.Store(true)
+				store.Full.Store(true)
 				yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 			},
 		})
@@ -411,12 +385,12 @@ func TestWaitingCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 				return err
 			},
 		} {
-			store.failing.Store(false)
+			store.Full.Store(false)
 			if err := call(); !errors.Is(err, task.ErrFull) || time.Since(began) > time.Second {
 				t.Errorf("%s = %v after %v, want ErrFull at once", name, err, time.Since(began))
 			}
 		}
-		store.failing.Store(false)
+		store.Full.Store(false)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		page, err := b.List(t.Context(), alice, &op.List{PageSize: 10})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,8 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/testing/storetest"
 )
 
 // vouching is a bus whose broker authenticates the publishers at topics: it reports each message
@@ -93,20 +91,6 @@ func (p *manualWorker) drop() {
 	}
 }
 
-// brokenStore is a store in memory that cannot commit while it is broken.
-type brokenStore struct {
-	memstore.Store
-	broken atomic.Bool
-}
-
-// Append implements task.Log.
-func (s *brokenStore) Append(ctx context.Context, c *task.Change) error {
-	if s.broken.Load() {
-		return task.ErrUnavailable
-	}
-	return s.Store.Append(ctx, c)
-}
-
 // TestReportsAreConfirmedOnceTheyAreStored: while the store does not commit the events of a worker,
 // the hub neither confirms them to the worker nor acknowledges the report to the broker. Otherwise a
 // kill of the hub would lose them.
@@ -116,14 +100,14 @@ func TestReportsAreConfirmedOnceTheyAreStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := new(brokenStore)
+				store := new(storetest.Store)
 				h := startHubOn(t, store, nil)
 				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				p := h.startManualWorker()
 				j := p.take().granted(true)
 				p.drop()
 				afterASecond()
-				store.broken.Store(true)
+				store.Full.Store(true)
 				j.report(1, event)
 				afterASecond()
 				p.silence()
@@ -133,7 +117,7 @@ func TestReportsAreConfirmedOnceTheyAreStored(t *testing.T) {
 				if v := h.get(id).Head.Version; v != 2 {
 					t.Errorf("before the events are stored the task is at v%d, want v2", v)
 				}
-				store.broken.Store(false)
+				store.Full.Store(false)
 				afterASecond()
 				p.receives(protocol.TypeConfirm, 1)
 				if d := h.reportDepth(); d.Held+d.Ready != 0 {
