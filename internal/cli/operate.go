@@ -63,9 +63,9 @@ type pausedAgent struct {
 	Name string `arg:"" help:"The name of the agent."`
 }
 
-func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
+func (c *pausedAgent) set(ctx context.Context, o *OS, verb string, in any) error {
 	return (&asking[adminapi.Pause]{
-		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, json: c.JSON, in: struct{}{},
+		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, json: c.JSON, in: in,
 		text: func(p *adminapi.Pause) string {
 			text := "gets messages"
 			if p.Paused {
@@ -76,10 +76,17 @@ func (c *pausedAgent) set(ctx context.Context, o *OS, verb string) error {
 	}).print(ctx, o)
 }
 
-type agentsPauseCmd struct{ pausedAgent }
+type agentsPauseCmd struct {
+	pausedAgent
+	Reason string `help:"The reason, which callers of waiting tasks see." placeholder:"TEXT"`
+}
 
-func (c *agentsPauseCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "pause") }
+func (c *agentsPauseCmd) Run(ctx context.Context, o *OS) error {
+	return c.set(ctx, o, "pause", adminapi.PauseRequest{Reason: c.Reason})
+}
 
 type agentsResumeCmd struct{ pausedAgent }
 
-func (c *agentsResumeCmd) Run(ctx context.Context, o *OS) error { return c.set(ctx, o, "resume") }
+func (c *agentsResumeCmd) Run(ctx context.Context, o *OS) error {
+	return c.set(ctx, o, "resume", struct{}{})
+}

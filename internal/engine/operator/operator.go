@@ -52,6 +52,9 @@ type Pause struct {
 	// has stored.
 	By string    `json:"by,omitempty"`
 	At time.Time `json:"at,omitzero"`
+	// Reason is why the operator has paused the agent, for the callers whose tasks wait; it may be empty.
+	// Earlier versions ignore it, and drop it when they store a pause of another agent.
+	Reason string `json:"reason,omitempty"`
 }
 
 // UnmarshalJSON also accepts the name of the agent alone, which earlier versions have stored.
@@ -106,14 +109,20 @@ func (d *Operator) stored(ctx context.Context) ([]Pause, error) {
 	return all, nil
 }
 
-// Pause pauses an agent on behalf of an operator, by whose id the pause is known. The agent need not exist.
-// An agent that is paused keeps its pause.
-func (d *Operator) Pause(ctx context.Context, name task.Agent, by string) error {
-	return d.change(ctx, name, func(all []Pause) []Pause {
-		if slices.ContainsFunc(all, func(p Pause) bool { return p.Agent == name }) {
+// Pause pauses the agent of p on behalf of the operator of p, from now on. The agent need not exist. An agent that
+// is paused keeps its pause, with the reason of p if it has one.
+func (d *Operator) Pause(ctx context.Context, p Pause) error {
+	if len(p.Reason) > maxReason {
+		return fmt.Errorf("%w: more than %d bytes", ErrReason, maxReason)
+	}
+	p.Reason = strings.TrimSpace(p.Reason)
+	p.At = time.Now().UTC().Truncate(time.Millisecond)
+	return d.change(ctx, p.Agent, func(all []Pause) []Pause {
+		if i := slices.IndexFunc(all, func(old Pause) bool { return old.Agent == p.Agent }); i >= 0 {
+			all[i].Reason = cmp.Or(p.Reason, all[i].Reason)
 			return all
 		}
-		all = append(all, Pause{name, by, time.Now().UTC().Truncate(time.Millisecond)})
+		all = append(all, p)
 		slices.SortFunc(all, func(a, b Pause) int { return cmp.Compare(a.Agent, b.Agent) })
 		return all
 	})

@@ -115,7 +115,7 @@ func TestPauseIsKept(t *testing.T) {
 	notes := new(dirstore.Memory)
 	d, _ := newOperator(t, notes)
 	for _, name := range []task.Agent{"slow", "later", "slow"} {
-		if err := d.Pause(t.Context(), name, "ann"); err != nil {
+		if err := d.Pause(t.Context(), operator.Pause{Agent: name, By: "ann", Reason: " an upgrade of " + string(name)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,8 +126,8 @@ func TestPauseIsKept(t *testing.T) {
 	if err := again.Resume(t.Context(), "slow"); err != nil || again.IsPaused("slow") || !again.IsPaused("later") {
 		t.Errorf("Resume = %v, paused are %v", err, again.Paused())
 	}
-	if p, paused := again.PauseOf("later"); !paused || p.By != "ann" || p.At.IsZero() {
-		t.Errorf("PauseOf = %+v, %v; want the operator and the time", p, paused)
+	if p, paused := again.PauseOf("later"); !paused || p.By != "ann" || p.At.IsZero() || p.Reason != "an upgrade of later" {
+		t.Errorf("PauseOf = %+v, %v; want the operator, the time and the reason", p, paused)
 	}
 	if err := notes.PutNote(t.Context(), "paused agents", []byte(`["slow"]`)); err != nil { // of an earlier version
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestPauseIsKept(t *testing.T) {
 	if err := again.Open(t.Context()); err == nil {
 		t.Error("Open returns no error for a broken note")
 	}
-	if err := again.Pause(t.Context(), "slow", "ann"); err == nil || again.IsPaused("slow") {
+	if err := again.Pause(t.Context(), operator.Pause{Agent: "slow", By: "ann"}); err == nil || again.IsPaused("slow") {
 		t.Errorf("Pause over a broken note = %v, and it counts: %v", err, again.IsPaused("slow"))
 	}
 }

@@ -40,6 +40,12 @@ type Operated struct {
 	ChangedAt time.Time `json:"changedAt"`
 }
 
+// PauseRequest is the body of a request to pause an agent.
+type PauseRequest struct {
+	// Reason is why the agent is paused; callers whose tasks wait for the agent see it.
+	Reason string `json:"reason,omitempty"`
+}
+
 // Pause is the answer to pausing or resuming an agent.
 type Pause struct {
 	Agent  task.Agent `json:"agent"`
@@ -97,19 +103,27 @@ func (h *Handler) operationError(r *http.Request, o *Operation, err error) error
 	case errors.Is(err, operator.ErrAmbiguous):
 		return apierror.Field(a2a.ErrInvalidParams, "owner", "is needed: %s", err.Error())
 	case errors.Is(err, operator.ErrReason):
-		return apierror.Field(a2a.ErrInvalidParams, "reason", "%s", err.Error())
+		return badReason(err)
 	case errors.Is(err, engine.ErrEnded), errors.Is(err, engine.ErrNotWaiting), errors.Is(err, engine.ErrCanceling), errors.Is(err, engine.ErrHasOutput):
 		return refuseRow(rowNotPossible, err)
 	}
 	return err
 }
 
-func (h *Handler) pause(r *http.Request, _ *struct{}) (*Pause, error) {
+func badReason(err error) error {
+	return apierror.Field(a2a.ErrInvalidParams, "reason", "%s", err.Error())
+}
+
+func (h *Handler) pause(r *http.Request, p *PauseRequest) (*Pause, error) {
 	agent := h.agentNamed(r)
 	if _, there := h.Hub.Agent(agent); !there {
 		return nil, h.noAgent(r, r.PathValue("id"))
 	}
-	if err := h.Control.Pause(r.Context(), agent, auth.PrincipalFrom(r.Context()).ID); err != nil {
+	err := h.Control.Pause(r.Context(), operator.Pause{Agent: agent, By: auth.PrincipalFrom(r.Context()).ID, Reason: p.Reason})
+	if errors.Is(err, operator.ErrReason) {
+		return nil, badReason(err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return h.paused(r, agent, true), nil

@@ -2,6 +2,7 @@ package adminapi_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,7 @@ func TestOperations(t *testing.T) {
 		{"POST /api/v1/tasks//fail", "", 404, "NOT_FOUND", ""},
 		{"POST /api/v1/tasks/t2/burn", "", 404, "NOT_FOUND", ""},
 		{"POST /api/v1/agents/nobody/pause", "", 404, "NOT_FOUND", "AGENT_NOT_FOUND"},
+		{"POST /api/v1/agents/echo/pause", `{"reason":"` + strings.Repeat("x", 2001) + `"}`, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"},
 	} {
 		got := as(t, h, boss, tt.request, tt.body)
 		if got.code != tt.code {
@@ -113,7 +115,7 @@ func TestPausedAgents(t *testing.T) {
 		_ = h.Control.Resume(t.Context(), "echo")
 	}
 	// A pause of a removed agent can be reverted.
-	if err := h.Control.Pause(t.Context(), "gone", "boss"); err != nil {
+	if err := h.Control.Pause(t.Context(), operator.Pause{Agent: "gone", By: "boss"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := as(t, h, boss, "POST /api/v1/agents/gone/resume", ""); got.code != 200 || h.Control.IsPaused("gone") {

@@ -106,7 +106,8 @@ func reason(code, command, text string, args ...any) *adminjson.Waiting {
 	return &adminjson.Waiting{Code: code, Text: fmt.Sprintf(text, args...), Command: command}
 }
 
-// whyPaused returns the reason for an agent that is paused, to administrators with the operator.
+// whyPaused returns the reason for an agent that is paused, with that of the operator, whom only administrators
+// learn.
 func (w *waits) whyPaused(name task.Agent) *adminjson.Waiting {
 	var p operator.Pause
 	if w.Control != nil {
@@ -118,6 +119,9 @@ func (w *waits) whyPaused(name task.Agent) *adminjson.Waiting {
 	}
 	if p.By != "" && w.details {
 		text += fmt.Sprintf(", by %q", p.By)
+	}
+	if p.Reason != "" {
+		text += ": " + p.Reason
 	}
 	return reason(adminjson.WaitsForResume, w.ifAllowed(agentsOf(name), "parley agents resume "+ShellWord(string(name))), "%s", text)
 }
