@@ -22,7 +22,7 @@ site:
 # take longer than all others; check-all and continuous integration test them, too.
 HEAVY = ./internal/e2e/... ./internal/agents/queue ./internal/bus ./internal/bus/amqpbus ./internal/bus/natsbus/... ./internal/cli \
 	./internal/parts/rockbot/... ./internal/llm/hubclient \
-	./internal/llm/mcp/resources ./store/pgstore \
+	./internal/llm/mcp/endpoint ./store/pgstore \
 	./internal/testing/hubtest ./internal/testing/pgtest ./internal/testing/rabbittest ./internal/testing/suite/workertest
 
 # check is for each commit; it takes at most three minutes on two cores.

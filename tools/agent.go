@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 )
 
 // Config holds the address of a single agent and the options for calling it. Its JSON and YAML
@@ -132,7 +132,7 @@ func Dial(ctx context.Context, cfg *Config) (*Agent, error) {
 	if p.client, err = client.Dial(ctx, cfg.URL, p.options); err != nil {
 		return nil, err
 	}
-	b := &skilltools.Bridge{
+	b := &hubtools.Bridge{
 		Source: p, Allow: cfg.SkillFilter.Allow, Block: cfg.SkillFilter.Block, Guard: cfg.Screening.guard(),
 		Timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, Refresh: 10 * time.Minute,
 	}
@@ -152,7 +152,7 @@ type peer struct {
 	client  *client.Client
 }
 
-// Agents implements skilltools.Source. It reads the card again.
+// Agents implements hubtools.Source. It reads the card again.
 func (a *peer) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 	c, _, err := client.Fetch(ctx, a.cfg.URL, a.options)
 	if err != nil {
@@ -172,7 +172,7 @@ func (a *peer) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 
 var errWaitOver = errors.New("the time to wait is over")
 
-// Send implements skilltools.Source. Calls cannot be joined, because agents know no keys. It
+// Send implements hubtools.Source. Calls cannot be joined, because agents know no keys. It
 // ignores the session.
 func (a *peer) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, error) {
 	m := &a2a.Message{
@@ -204,7 +204,7 @@ func (a *peer) Send(ctx context.Context, s *hubclient.Send) (*hubclient.Sent, er
 	return &x.sent, nil
 }
 
-// Cancel implements skilltools.Source.
+// Cancel implements hubtools.Source.
 func (a *peer) Cancel(ctx context.Context, id a2a.TaskID) (*hubclient.Sent, error) {
 	t, err := a.client.Cancel(ctx, &a2a.CancelTaskRequest{ID: id})
 	if err != nil {

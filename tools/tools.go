@@ -37,10 +37,9 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 )
 
 // Notice explains the labels of texts of others to a model. It belongs in the instructions of
@@ -116,9 +115,9 @@ type Options struct {
 	Timeout time.Duration
 }
 
-func (h *Hub) toolbox(o *Options) *agenttools.Toolbox {
+func (h *Hub) toolbox(o *Options) *hubtools.Toolbox {
 	c := &hubclient.Hub{URL: h.URL, Key: h.Key, HTTP: h.HTTP, Patience: h.Patience, Logger: h.Logger}
-	return &agenttools.Toolbox{Hub: c, Session: o.Session, NoRegistry: o.NoRegistry, Guard: o.Screening.guard()}
+	return &hubtools.Toolbox{Hub: c, Session: o.Session, NoRegistry: o.NoRegistry, Guard: o.Screening.guard()}
 }
 
 // Toolbox returns the tools to find agents, send them messages, follow tasks, save notes and ask
@@ -127,13 +126,13 @@ func (h *Hub) Toolbox(o Options) *Toolbox { return &Toolbox{box: h.toolbox(&o)} 
 
 // Skills returns the tools of the skills of the agents of the hub. It makes no requests.
 func (h *Hub) Skills(o Options) *Skills {
-	b := skilltools.Of(h.toolbox(&o))
+	b := hubtools.Of(h.toolbox(&o))
 	b.Allow, b.Block, b.Timeout = o.Allow, o.Block, o.Timeout
 	return &Skills{bridge: b}
 }
 
 // Toolbox has the tools of a hub. Hub.Toolbox returns one.
-type Toolbox struct{ box *agenttools.Toolbox }
+type Toolbox struct{ box *hubtools.Toolbox }
 
 // Tools implements Source.
 func (t *Toolbox) Tools(ctx context.Context) ([]Tool, error) { return t.box.Tools(ctx) }
@@ -145,7 +144,7 @@ func (t *Toolbox) Changed() <-chan struct{} { return t.box.Changed() }
 func (t *Toolbox) SessionID() string { return t.box.SessionID() }
 
 // Skills has a tool for each skill of each agent. Hub.Skills and Dial return one.
-type Skills struct{ bridge *skilltools.Bridge }
+type Skills struct{ bridge *hubtools.Bridge }
 
 // Tools implements Source. The error is that of the hub or the agent.
 func (s *Skills) Tools(ctx context.Context) ([]Tool, error) { return s.bridge.Tools(ctx) }

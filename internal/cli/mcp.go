@@ -9,10 +9,9 @@ import (
 	"net/url"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
-	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
 	"github.com/parley-a2a/parley/internal/version"
 )
 
@@ -53,9 +52,9 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
 	s := endpoint.NewServer(version.Version)
-	s.Tools = endpoint.Offered(&agenttools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
+	s.Tools = endpoint.Offered(&hubtools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
 	s.Choice, s.Logger = choice, logger
-	s.Library = &resources.Library{URL: c.base(), Key: c.APIKey, HTTP: direct}
+	s.Library = &endpoint.Library{URL: c.base(), Key: c.APIKey, HTTP: direct}
 	in, ok := o.Stdin.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(o.Stdin)

@@ -15,12 +15,11 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/openai"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -122,9 +121,9 @@ var registering = []string{"register_agent", "unregister_agent", "refresh_agent_
 // only if they are named, because the other tools can do the same.
 func (h *Hub) toolsOf(s *model.Scope, m *config.Model) llm.Source {
 	allowed := m.AllowedTools
-	box := &agenttools.Toolbox{Hub: h.within(), Self: string(s.Agent), Session: s.ContextID, Guard: h.cfg.GuardOf(m)}
+	box := &hubtools.Toolbox{Hub: h.within(), Self: string(s.Agent), Session: s.ContextID, Guard: h.cfg.GuardOf(m)}
 	box.NoRegistry = !slices.ContainsFunc(registering, func(name string) bool { return slices.Contains(allowed, name) })
-	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, skilltools.Prefix) }) {
+	if slices.ContainsFunc(allowed, func(name string) bool { return strings.HasPrefix(name, hubtools.Prefix) }) {
 		return endpoint.Tools(box, true, true)
 	}
 	return box

@@ -3,9 +3,8 @@
 //
 // # Overview
 //
-// A Hub holds the address of a hub and the credential of the caller. The tools of packages
-// agenttools and skilltools call its methods. An error that wraps ErrNotFound or ErrRefused has
-// a text for the model.
+// A Hub holds the address of a hub and the credential of the caller. The tools of package
+// hubtools call its methods. An error that wraps ErrNotFound or ErrRefused has a text for the model.
 //
 // # Guarantees
 //

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
@@ -134,7 +134,7 @@ func TestUnreachableHubAtStart(t *testing.T) {
 	}
 	wg.Wait()
 	h.Kill()
-	gone := &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Patience: -1}, Session: "x"}
+	gone := &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Patience: -1}, Session: "x"}
 	list, err := gone.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +361,7 @@ func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestEachStatusIsReported(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
-	k := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), HTTP: &http.Client{Transport: late{h.URL()}}}, Session: "late"})
+	k := kitOf(t, h, &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), HTTP: &http.Client{Transport: late{h.URL()}}}, Session: "late"})
 	var states []string
 	c := &llm.Call{
 		ID: "1", Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"1 ms"}`),

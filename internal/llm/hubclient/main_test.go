@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
@@ -32,7 +32,7 @@ type toolkit struct {
 // open returns the tools for a session of a hub.
 func open(t *testing.T, h *hubtest.Hub, session string) *toolkit {
 	t.Helper()
-	return kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: session})
+	return kitOf(t, h, &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: session})
 }
 
 func kitOf(t *testing.T, h *hubtest.Hub, s llm.Source) *toolkit {

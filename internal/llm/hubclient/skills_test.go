@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
@@ -18,8 +17,8 @@ import (
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
-	box := &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: "skills", Self: "clock"}
-	k := kitOf(t, h, skilltools.Of(box))
+	box := &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: "skills", Self: "clock"}
+	k := kitOf(t, h, hubtools.Of(box))
 	if got := strings.Join(k.order, " "); got != "a2a__echo__echo a2a__interview__interview a2a__report__report a2a__slow__slow" {
 		t.Errorf("tools: %s", got)
 	}
@@ -60,7 +59,7 @@ func TestTransportAndSelf(t *testing.T) {
 	h := hubtest.Start(t, hubtest.Options{})
 	c := new(counting)
 	hub := &hubclient.Hub{URL: h.Addr(), HTTP: &http.Client{Transport: c}}
-	k := kitOf(t, h, &agenttools.Toolbox{Hub: hub, Session: "self", Self: "echo"})
+	k := kitOf(t, h, &hubtools.Toolbox{Hub: hub, Session: "self", Self: "echo"})
 	for _, args := range []string{
 		`{"agent_name":"echo","skill":"echo","message":"x"}`, `{"agent_name":"Echo","skill":"echo","message":"x"}`,
 	} {
@@ -82,19 +81,19 @@ func TestTransportAndSelf(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{Config: keyed})
-	anonymous := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: "x"})
+	anonymous := kitOf(t, h, &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL()}, Session: "x"})
 	list := anonymous.tools["list_known_agents"]
 	if r, err := list.Call(t.Context(), &llm.Call{}); err == nil {
 		t.Errorf("without a key: %s", text(r))
 	}
-	user := kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Key: "a-key-of-ann-0123456789"}, Session: "x"})
+	user := kitOf(t, h, &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Key: "a-key-of-ann-0123456789"}, Session: "x"})
 	if got := data(t, user.call("invoke_agent", `{"agent_name":"echo","skill":"echo","message":"hi"}`)); unquoted(t, got["result"]) != "hi" {
 		t.Errorf("with a key: %v", got)
 	}
 	if r := user.call("register_agent", `{"agent_name":"far","url":"https://agents.example.org"}`); !r.Error || !strings.Contains(text(r), "administrator") {
 		t.Errorf("register_agent: %s", text(r))
 	}
-	if got := data(t, kitOf(t, h, &agenttools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Key: "a-key-of-bob-0123456789"}, Session: "x"}).call("list_tasks", `{}`)); len(got["tasks"].([]any)) != 0 {
+	if got := data(t, kitOf(t, h, &hubtools.Toolbox{Hub: &hubclient.Hub{URL: h.URL(), Key: "a-key-of-bob-0123456789"}, Session: "x"}).call("list_tasks", `{}`)); len(got["tasks"].([]any)) != 0 {
 		t.Errorf("the tasks of another caller are shown: %v", got)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
@@ -44,7 +44,7 @@ func TestNoHub(t *testing.T) {
 			srv := httptest.NewServer(answer)
 			t.Cleanup(srv.Close)
 			hub := &hubclient.Hub{URL: srv.URL, Patience: 100 * time.Millisecond}
-			tools, err := (&agenttools.Toolbox{Hub: hub, Session: "x"}).Tools(t.Context())
+			tools, err := (&hubtools.Toolbox{Hub: hub, Session: "x"}).Tools(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +68,7 @@ func TestUnreachableHubDuringCall(t *testing.T) {
 	t.Parallel()
 	h := hubtest.Start(t, hubtest.Options{})
 	hub := &hubclient.Hub{URL: h.URL(), Patience: 300 * time.Millisecond}
-	k := kitOf(t, h, (&agenttools.Toolbox{Hub: hub, Session: "gone"}))
+	k := kitOf(t, h, (&hubtools.Toolbox{Hub: hub, Session: "gone"}))
 	var once sync.Once
 	c := &llm.Call{
 		Arguments: json.RawMessage(`{"agent_name":"slow","skill":"slow","message":"600"}`),

@@ -50,27 +50,26 @@ var paths = map[string]string{
 
 	"client question": "the output of an agent for a judge",
 
-	"internal/llm/agenttools calls":       "results of agents by the hub's tools",
-	"internal/llm/agenttools reportOf":    "results of agents by the hub's tools",
-	"internal/llm/agenttools structured":  "results of agents by the hub's tools",
-	"internal/llm/agenttools Files":       "files in results",
-	"internal/llm/agenttools screen":      "texts in files",
-	"internal/llm/agenttools problem":     "errors of the hub",
-	"internal/llm/agenttools Reason":      "errors of the hub",
-	"internal/llm/agenttools finding":     "cards, lists of agents",
-	"internal/llm/agenttools registering": "cards, lists of agents",
-	"internal/llm/agenttools following":   "lists of tasks",
-	"internal/llm/agenttools notes":       "notes: of other conversations",
-	"internal/llm/agenttools shown":       "notes of the model",
-	"internal/llm/agenttools people":      "answers of people",
-	"internal/llm/agenttools label":       "results of agents by the hub's tools",
-	"internal/llm/agenttools askHuman":    "answers of people",
+	"internal/llm/hubtools calls":       "results of agents by the hub's tools",
+	"internal/llm/hubtools reportOf":    "results of agents by the hub's tools",
+	"internal/llm/hubtools structured":  "results of agents by the hub's tools",
+	"internal/llm/hubtools Files":       "files in results",
+	"internal/llm/hubtools screen":      "texts in files",
+	"internal/llm/hubtools problem":     "errors of the hub",
+	"internal/llm/hubtools reason":      "errors of the hub",
+	"internal/llm/hubtools finding":     "cards, lists of agents",
+	"internal/llm/hubtools registering": "cards, lists of agents",
+	"internal/llm/hubtools following":   "lists of tasks",
+	"internal/llm/hubtools notes":       "notes: of other conversations",
+	"internal/llm/hubtools shown":       "notes of the model",
+	"internal/llm/hubtools people":      "answers of people",
+	"internal/llm/hubtools label":       "results of agents by the hub's tools",
+	"internal/llm/hubtools askHuman":    "answers of people",
 
-	"internal/llm/skilltools tool":     "tools of single skills",
-	"internal/llm/skilltools describe": "tools of single skills",
-	"internal/llm/skilltools result":   "results and errors of these tools",
-	"internal/llm/skilltools address":  "results and errors of these tools",
-	"internal/llm/skilltools problem":  "results and errors of these tools",
+	"internal/llm/hubtools tool":     "tools of single skills",
+	"internal/llm/hubtools describe": "tools of single skills",
+	"internal/llm/hubtools result":   "results and errors of these tools",
+	"internal/llm/hubtools address":  "results and errors of these tools",
 
 	"internal/llm/mcp/mcpclient tool":     "tools of MCP servers",
 	"internal/llm/mcp/mcpclient describe": "tools of MCP servers",
@@ -82,12 +81,12 @@ var paths = map[string]string{
 	"internal/llm/mcp/endpoint result":    "hosts at `/mcp`: progress",
 	"internal/llm/mcp/endpoint NewServer": "-", // constants
 
-	"internal/llm/mcp/resources note":      "hosts at `/mcp`: tasks, artifacts",
-	"internal/llm/mcp/resources listed":    "hosts at `/mcp`: tasks, artifacts",
-	"internal/llm/mcp/resources tasks":     "hosts at `/mcp`: tasks, artifacts",
-	"internal/llm/mcp/resources quote":     "hosts at `/mcp`: tasks, artifacts",
-	"internal/llm/mcp/resources refusal":   "hosts at `/mcp`: tasks, artifacts",
-	"internal/llm/mcp/resources Templates": "-", // constants
+	"internal/llm/mcp/endpoint note":      "hosts at `/mcp`: tasks, artifacts",
+	"internal/llm/mcp/endpoint listed":    "hosts at `/mcp`: tasks, artifacts",
+	"internal/llm/mcp/endpoint tasks":     "hosts at `/mcp`: tasks, artifacts",
+	"internal/llm/mcp/endpoint quote":     "hosts at `/mcp`: tasks, artifacts",
+	"internal/llm/mcp/endpoint refusal":   "hosts at `/mcp`: tasks, artifacts",
+	"internal/llm/mcp/endpoint Templates": "-", // constants
 
 	"internal/llm/mcp/mcpserver described":      "-", // a tool of the source, labelled there
 	"internal/llm/mcp/mcpserver converted":      "-", // a result of the source, labelled there

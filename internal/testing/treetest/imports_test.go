@@ -310,7 +310,7 @@ var edgeOnly = map[string][]string{
 	"github.com/jackc/pgx":                   {"store/pgstore", "internal/testing/pgtest"},
 	"github.com/nats-io/nats-server/v2":      {"internal/bus/natsbus/embedded"},
 	"github.com/modelcontextprotocol/go-sdk": {"internal/llm/mcp/mcpserver", "internal/llm/mcp/mcpclient", "internal/llm/mcp/stdio"},
-	module + "/internal/llm/mcp/mcpserver":   {"internal/llm/mcp/endpoint", "internal/llm/mcp/resources"},
+	module + "/internal/llm/mcp/mcpserver":   {"internal/llm/mcp/endpoint"},
 	module + "/internal/llm/mcp/mcpclient":   {"internal/server"},
 	module + "/internal/testing/natstest":    {"tests"},
 	module + "/internal/testing/transcript":  {"tests"}, // no package may import it, because it defines a flag

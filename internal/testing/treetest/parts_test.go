@@ -26,7 +26,7 @@ var stillNamed = map[string][]string{
 		"internal/dialect/", "internal/directory/spec.go", "internal/front/console/content.go", "internal/front/httpfront/",
 		"internal/outbound/card/card.go", "internal/outbound/card/read_test.go", "internal/outbound/peer/", "internal/server/dialects_test.go",
 		"internal/cli/bus_test.go", "internal/cli/policy_test.go", "internal/cli/secrets_test.go", "internal/cli/testdata/",
-		"internal/bm25/testdata/", "internal/e2e/", "internal/llm/agenttools/agenttools_test.go", "internal/llm/guard/testdata/",
+		"internal/bm25/testdata/", "internal/e2e/", "internal/llm/hubtools/toolbox_test.go", "internal/llm/guard/testdata/",
 	},
 }
 

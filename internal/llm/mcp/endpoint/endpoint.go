@@ -11,12 +11,10 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
-	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 )
@@ -32,13 +30,13 @@ func NewServer(version string) *mcpserver.Server {
 }
 
 // Tools returns the tools of a toolbox, those of single skills, or both.
-func Tools(box *agenttools.Toolbox, toolbox, bridge bool) llm.Source {
+func Tools(box *hubtools.Toolbox, toolbox, bridge bool) llm.Source {
 	var all sources
 	if toolbox {
 		all = append(all, box)
 	}
 	if bridge {
-		all = append(all, skilltools.Of(box))
+		all = append(all, hubtools.Of(box))
 	}
 	return all
 }
@@ -130,9 +128,9 @@ func (e *Endpoint) server(r *http.Request) *mcpserver.Server {
 	web := &http.Client{Transport: &onBehalf{auth.PrincipalFrom(r.Context()), &e.inside}}
 	hub := &hubclient.Hub{URL: e.URL, HTTP: web, Patience: -1, Logger: e.Logger}
 	s := NewServer(e.Version)
-	s.Tools = Offered(&agenttools.Toolbox{Hub: hub, Guard: e.Guard}, !e.NoToolbox, e.Bridge)
+	s.Tools = Offered(&hubtools.Toolbox{Hub: hub, Guard: e.Guard}, !e.NoToolbox, e.Bridge)
 	s.Choice, s.Logger = e.Choice, e.Logger
-	s.Library = &resources.Library{URL: e.URL, HTTP: web, Guard: e.Guard}
+	s.Library = &Library{URL: e.URL, HTTP: web, Guard: e.Guard}
 	s.Limits.Message = e.MaxMessage
 	return s
 }

@@ -8,13 +8,13 @@ import (
 
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 )
 
 // Offered returns the tools of Tools for a host of MCP: the progress of agents and the errors of
 // calls, which a host may show to its model, are labelled as well.
-func Offered(box *agenttools.Toolbox, toolbox, bridge bool) llm.Source {
+func Offered(box *hubtools.Toolbox, toolbox, bridge bool) llm.Source {
 	return &labelled{Tools(box, toolbox, bridge).(sources), box.Guard}
 }
 
@@ -93,6 +93,6 @@ func (l *labelled) result(r *llm.Result) *llm.Result {
 	if words, _ := llm.ToChatText(texts); len(words) > 0 {
 		out.Parts = append(out.Parts, a2a.NewTextPart(l.guard.Text(from, words.Text()).String()))
 	}
-	out.Parts = append(out.Parts, agenttools.Files(l.guard, from, files)...)
+	out.Parts = append(out.Parts, hubtools.Files(l.guard, from, files)...)
 	return out
 }

@@ -1,4 +1,4 @@
-package skilltools_test
+package hubtools_test
 
 import (
 	"context"
@@ -8,17 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/parley-a2a/parley/internal/adminjson"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // changing is a source whose agents change. It sends no messages.
 type changing struct {
-	skilltools.Source
+	hubtools.Source
 	mu     sync.Mutex
 	agents []adminjson.Agent
 	err    error
@@ -42,7 +38,7 @@ func TestChanged(t *testing.T) {
 		echo := adminjson.Agent{Name: "echo", Skills: []adminjson.Skill{{ID: "echo"}}}
 		s := new(changing)
 		s.set(nil, echo)
-		b := &skilltools.Bridge{Source: s}
+		b := &hubtools.Bridge{Source: s}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { b.Run(ctx) })
@@ -81,7 +77,7 @@ func TestChanged(t *testing.T) {
 	})
 }
 
-func count(t *testing.T, b *skilltools.Bridge) int {
+func count(t *testing.T, b *hubtools.Bridge) int {
 	t.Helper()
 	tools, err := b.Tools(t.Context())
 	if err != nil {

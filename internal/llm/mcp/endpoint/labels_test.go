@@ -1,4 +1,4 @@
-package resources_test
+package endpoint_test
 
 import (
 	"encoding/json"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
-	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
+	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
 )
@@ -74,11 +74,11 @@ func TestResourcesAreLabelled(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []guard.Policy{guard.Mark, guard.Redact, guard.Refuse} {
 		for _, marker := range []string{labeltest.Text, labeltest.Name} {
-			l := &resources.Library{
+			l := &endpoint.Library{
 				HTTP: &http.Client{Transport: &inprocess.Transport{Handler: hostileHub(marker)}}, Guard: guard.Guard{Policy: policy},
 			}
 			for _, uri := range []string{
-				"parley://tasks/t", "parley://tasks/t/artifacts/plain", resources.ArtifactURI("t", a2a.ArtifactID(marker)),
+				"parley://tasks/t", "parley://tasks/t/artifacts/plain", endpoint.ArtifactURI("t", a2a.ArtifactID(marker)),
 				"parley://memory/session/s/a2a/x/t/result", "parley://memory/session/s/plan",
 			} {
 				parts, err := l.Read(t.Context(), uri)

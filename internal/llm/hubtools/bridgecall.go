@@ -1,10 +1,9 @@
-package skilltools
+package hubtools
 
 import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -16,57 +15,47 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
 
-// reserved are the keys of metadata that select the skill and the conversation.
-var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.session"}
-
-// maxReply is the largest size of a shown reply in bytes.
-const maxReply = 64 << 10
+// maxResponse is the largest size of a shown response in bytes.
+const maxResponse = 64 << 10
 
 // call performs the tool of a skill.
 func (b *Bridge) call(ctx context.Context, o *skillTool, fields args.Fields, c *llm.Call) (*llm.Result, error) {
 	v, meta, err := fields.ReadOpen(c.Arguments)
 	if err != nil {
-		return problem(err.Error()), nil
+		return problem("%s", err), nil
 	}
 	for _, name := range reserved {
 		if _, there := meta[name]; there {
-			return problem(fmt.Sprintf("The argument %q is not for you to set: the tool names its skill itself.", name)), nil
+			return problem("The argument %q is not for you to set: the tool names its skill itself.", name), nil
 		}
 	}
 	parts, wrong := o.parts(v)
 	if wrong != "" {
-		return problem(wrong), nil
+		return problem("%s", wrong), nil
 	}
 	session := b.session()
-	sent, question, err := agenttools.Talk(ctx, b.Source, c, &hubclient.Send{
+	t := newTalk(b.Source, c, &hubclient.Send{
 		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: cmp.Or(b.Timeout, timeoutDefault), Abort: true,
 		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")), Session: session.SessionID(), Key: session.Key(o.name, c),
 	})
-	if errors.Is(err, hubclient.ErrNotFound) || errors.Is(err, hubclient.ErrRefused) {
-		return problem(agenttools.Reason(b.Guard, err)), nil
-	}
+	sent, err := t.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", o.name, err)
+		return failed(b.Guard, o.name, err)
 	}
 	r := b.result(sent)
-	r.Question = question
+	r.Question = t.question
 	return r, nil
 }
 
 // session returns a toolbox without a hub, which only names the session and its calls.
-func (b *Bridge) session() *agenttools.Toolbox {
-	b.once.Do(func() { b.box = &agenttools.Toolbox{Session: b.Session} })
+func (b *Bridge) session() *Toolbox {
+	b.once.Do(func() { b.box = &Toolbox{Session: b.Session} })
 	return b.box
-}
-
-func problem(text string) *llm.Result {
-	return &llm.Result{Error: true, Parts: []*a2a.Part{a2a.NewTextPart(text)}}
 }
 
 // parts returns the content of the message to the agent, or a description of the mistake.
@@ -136,8 +125,8 @@ func decode(text string) (raw []byte, mediaType string, ok bool) {
 // result returns the result of a message in the form for a model.
 func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
 	author, reply := guard.Agent(s.Agent), s.Reply()
-	if len(reply) > maxReply {
-		reply = strings.ToValidUTF8(reply[:maxReply], "") + "…"
+	if len(reply) > maxResponse {
+		reply = strings.ToValidUTF8(reply[:maxResponse], "") + "…"
 	}
 	if reply != "" {
 		reply = b.Guard.Quote(author, reply).Text
@@ -163,14 +152,14 @@ func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
 			continue
 		}
 		if len(r.Files) == 0 {
-			v["media_type"] = agenttools.MediaType(p)
+			v["media_type"] = MediaType(p)
 			if isLink {
 				v["media_url"] = b.address(author, string(link))
 			}
 		}
 		r.Files = append(r.Files, p)
 	}
-	r.Parts = append(r.Parts, agenttools.Files(b.Guard, author, r.Files)...)
+	r.Parts = append(r.Parts, Files(b.Guard, author, r.Files)...)
 	return r
 }
 

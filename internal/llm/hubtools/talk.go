@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"context"
@@ -47,15 +47,6 @@ type talk struct {
 
 	rounds, repeated int
 	last             string // the last question and its answer
-}
-
-// Talk sends a message on behalf of a call, with its progress, and passes the agent's questions
-// to the user. It returns the result, and the unanswered question or nil. It is for tools
-// outside the box.
-func Talk(ctx context.Context, to Caller, c *llm.Call, s *hubclient.Send) (*hubclient.Sent, *llm.Question, error) {
-	t := newTalk(to, c, s)
-	sent, err := t.run(ctx)
-	return sent, t.question, err
 }
 
 func newTalk(to Caller, c *llm.Call, s *hubclient.Send) *talk {

@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func (b *Toolbox) offered(t *tool) llm.Tool {
 		}
 		r, err := t.run(ctx, &call{c, values, b.Key(t.Name, c)})
 		if err != nil {
-			return b.failed(t.Name, err)
+			return failed(b.Guard, t.Name, err)
 		}
 		return r, nil
 	}

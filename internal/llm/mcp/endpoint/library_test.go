@@ -1,4 +1,4 @@
-package resources_test
+package endpoint_test
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
-	"github.com/parley-a2a/parley/internal/llm/mcp/resources"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
@@ -61,13 +61,13 @@ func setNote(t *testing.T, hub *hubtest.Hub, key, value string) {
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &resources.Library{URL: hub.URL()}
+	l := &endpoint.Library{URL: hub.URL()}
 	task := send(t, hub, "echo", "hello")
 	setNote(t, hub, "plans/next%20week", "swim")
 	setNote(t, hub, "facts", `{"a":1}`)
 
-	uri, note := resources.TaskURI(task.ID), "parley://memory/plans/next%20week"
-	artifact := resources.ArtifactURI(task.ID, task.Artifacts[0].ID)
+	uri, note := endpoint.TaskURI(task.ID), "parley://memory/plans/next%20week"
+	artifact := endpoint.ArtifactURI(task.ID, task.Artifacts[0].ID)
 	var got []string
 	for cursor, first := "", true; cursor != "" || first; first = false {
 		page, next, err := l.List(t.Context(), cursor)
@@ -117,11 +117,11 @@ func TestLibrary(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{Config: "auth:\n  api_keys:\n    a-long-enough-key-for-ann: {agent_id: ann}\n"})
-	_, err := (&resources.Library{URL: hub.URL()}).Read(t.Context(), "parley://tasks/x")
+	_, err := (&endpoint.Library{URL: hub.URL()}).Read(t.Context(), "parley://tasks/x")
 	if err == nil || !strings.Contains(err.Error(), "Authentication required") {
 		t.Errorf("Read: %v", err)
 	}
-	_, err = (&resources.Library{URL: hub.URL(), Key: "a-long-enough-key-for-ann"}).Read(t.Context(), "parley://tasks/x")
+	_, err = (&endpoint.Library{URL: hub.URL(), Key: "a-long-enough-key-for-ann"}).Read(t.Context(), "parley://tasks/x")
 	if !errors.Is(err, mcpserver.ErrNoResource) {
 		t.Errorf("Read with a key: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestRefused(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &resources.Library{URL: hub.URL()}
+	l := &endpoint.Library{URL: hub.URL()}
 	setNote(t, hub, "plan", "one")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -179,10 +179,10 @@ func TestWatch(t *testing.T) {
 func TestWatchTask(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &resources.Library{URL: hub.URL()}
+	l := &endpoint.Library{URL: hub.URL()}
 	task := send(t, hub, "interview", "hello")
 	changes := 0
-	for _, err := range l.Watch(t.Context(), resources.TaskURI(task.ID)) {
+	for _, err := range l.Watch(t.Context(), endpoint.TaskURI(task.ID)) {
 		if err != nil {
 			t.Fatalf("Watch: %v", err)
 		}
@@ -204,9 +204,9 @@ func TestWatchTask(t *testing.T) {
 func TestWatchEndedTask(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &resources.Library{URL: hub.URL()}
+	l := &endpoint.Library{URL: hub.URL()}
 	ended := send(t, hub, "echo", "hello")
-	for _, err := range l.Watch(t.Context(), resources.TaskURI(ended.ID)) {
+	for _, err := range l.Watch(t.Context(), endpoint.TaskURI(ended.ID)) {
 		t.Errorf("Watch reports a change, %v", err)
 		break
 	}
@@ -239,8 +239,8 @@ func TestResultOfATaskThatHasJustEnded(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: %s\n\n", note)
 	})
-	l := &resources.Library{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: mux}}, Guard: guard.Guard{Policy: guard.Off}}
-	parts, err := l.Read(t.Context(), resources.NoteURI(key))
+	l := &endpoint.Library{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: mux}}, Guard: guard.Guard{Policy: guard.Off}}
+	parts, err := l.Read(t.Context(), endpoint.NoteURI(key))
 	if err != nil || len(parts) != 1 || parts[0].Text() != "one" {
 		t.Errorf("Read = %v, %v", parts, err)
 	}

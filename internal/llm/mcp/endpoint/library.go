@@ -1,4 +1,4 @@
-package resources
+package endpoint
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/task"
 )
@@ -149,7 +149,7 @@ func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
 		return nil, fmt.Errorf("read the note: %s", l.Guard.Quote(guard.Hub, err.Error()).Text)
 	}
 	text, media := n.Text(), "text/plain"
-	author := agenttools.NoteAuthor(n.Category, n.Key)
+	author := hubtools.NoteAuthor(n.Category, n.Key)
 	if author == "" && (strings.HasPrefix(n.Key, "session/") || guard.Grave(guard.Screen(text))) {
 		author = guard.Note(n.Key) // a model may have saved there the words of others that it has read
 	}
@@ -249,8 +249,8 @@ func (l *Library) notes(ctx context.Context, after string) ([]mcpserver.Resource
 // listed returns the entry of a note. Its address has its key, as one word.
 func (l *Library) listed(n *note) mcpserver.Resource {
 	r := mcpserver.Resource{URI: NoteURI(n.Key), Name: n.Key, Description: n.Category, Size: n.Size}
-	author := cmp.Or(agenttools.NoteAuthor(n.Category, n.Key), guard.Caller)
-	if !agenttools.IsPlainKey(n.Key) {
+	author := cmp.Or(hubtools.NoteAuthor(n.Category, n.Key), guard.Caller)
+	if !hubtools.IsPlainKey(n.Key) {
 		r.Name = l.Guard.Quote(guard.Caller, n.Key).Text
 	}
 	switch {

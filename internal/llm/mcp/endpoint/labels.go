@@ -1,4 +1,4 @@
-package resources
+package endpoint
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 )
 
 // labels labels the texts of a task of the agent author.
@@ -78,7 +78,7 @@ func (l labels) object(name string, object map[string]any) any {
 
 // metadata returns metadata whose texts are one labelled member.
 func (l labels) metadata(m map[string]any) map[string]any {
-	rest := agenttools.NotPlain(m)
+	rest := hubtools.NotPlain(m)
 	if len(rest) == 0 {
 		return m
 	}
@@ -96,7 +96,7 @@ var identifiers = strings.Fields(`id contextId taskId messageId artifactId kind 
 func outside(name, text string) bool {
 	switch {
 	case name == "mediaType":
-		return agenttools.MediaType(&a2a.Part{MediaType: text}) == text
+		return hubtools.MediaType(&a2a.Part{MediaType: text}) == text
 	case name == "url":
 		return guard.IsAddress(text)
 	case name == "raw":
@@ -127,5 +127,5 @@ func (l labels) parts(parts []*a2a.Part) []*a2a.Part {
 			texts = append(texts, textPart(l.json(c.Value), "text/plain"))
 		}
 	}
-	return append(texts, agenttools.Files(l.guard, l.author, parts)...)
+	return append(texts, hubtools.Files(l.guard, l.author, parts)...)
 }

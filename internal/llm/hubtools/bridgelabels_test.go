@@ -1,4 +1,4 @@
-package skilltools_test
+package hubtools_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
-	"github.com/parley-a2a/parley/internal/llm/skilltools"
+	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
 )
 
@@ -52,11 +52,11 @@ func (h hostile) Send(_ context.Context, s *hubclient.Send) (*hubclient.Sent, er
 func (h hostile) Cancel(context.Context, a2a.TaskID) (*hubclient.Sent, error) { return nil, nil }
 
 // No text of a hostile agent or card is in a tool or in its result without a label.
-func TestNoToolShowsUnlabelledText(t *testing.T) {
+func TestNoSkillShowsUnlabelledText(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []guard.Policy{guard.Mark, guard.Redact, guard.Refuse} {
 		for _, marker := range []string{labeltest.Text, labeltest.Name} {
-			b := &skilltools.Bridge{Source: hostile{marker}, Guard: guard.Guard{Policy: policy}}
+			b := &hubtools.Bridge{Source: hostile{marker}, Guard: guard.Guard{Policy: policy}}
 			tools, err := b.Tools(t.Context())
 			if err != nil || len(tools) != 3 {
 				t.Fatalf("Tools = %v, %v", tools, err)
@@ -75,7 +75,7 @@ func TestNoToolShowsUnlabelledText(t *testing.T) {
 // checkTool checks a tool and its results, and returns the number of those with a labelled text.
 func checkTool(t *testing.T, tool *llm.Tool) int {
 	t.Helper()
-	name := strings.TrimPrefix(tool.Name, skilltools.Prefix)
+	name := strings.TrimPrefix(tool.Name, hubtools.Prefix)
 	if strings.Contains(name, "ignore_all") {
 		t.Errorf("the name of the tool is %s", tool.Name)
 	}
@@ -112,7 +112,7 @@ func TestFirstFileIsLabelled(t *testing.T) {
 	t.Parallel()
 	for _, p := range labeltest.Parts() {
 		one := oneFile{part: p}
-		tools, err := (&skilltools.Bridge{Source: one}).Tools(t.Context())
+		tools, err := (&hubtools.Bridge{Source: one}).Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestFirstFileIsLabelled(t *testing.T) {
 
 // oneFile is a source whose agent replies with one part.
 type oneFile struct {
-	skilltools.Source
+	hubtools.Source
 	part *a2a.Part
 }
 

@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"encoding/json"

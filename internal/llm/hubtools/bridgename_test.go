@@ -1,4 +1,4 @@
-package skilltools
+package hubtools
 
 import (
 	"regexp"
@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 	if a, b := got[pair{"x", "a b"}], got[pair{"x", "a-b"}]; a == b || !strings.HasPrefix(a, "a2a__x__a_b__") || !strings.HasPrefix(b, "a2a__x__a_b__") {
 		t.Errorf("two that would be the same are %q and %q", a, b)
 	}
-	if n := got[pair{long, "s"}]; len(n) != maxName {
+	if n := got[pair{long, "s"}]; len(n) != maxToolName {
 		t.Errorf("a long name is %q", n)
 	}
 	alone := names([]pair{{"x", "a b"}})[pair{"x", "a b"}]

@@ -1,4 +1,4 @@
-package skilltools
+package hubtools
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/agenttools"
 	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -21,7 +20,7 @@ import (
 // Source lists agents and sends messages to them: a *hubclient.Hub, or a single agent. Its methods
 // may be called concurrently.
 type Source interface {
-	agenttools.Caller
+	Caller
 	// Agents returns all agents with their skills and media types.
 	Agents(ctx context.Context) ([]adminjson.Agent, error)
 }
@@ -33,7 +32,7 @@ type Bridge struct {
 	// Self is the name of the agent that uses the model; its own skills get no tools. If empty,
 	// the model belongs to no agent.
 	Self string
-	// Session is the conversation of the model, see agenttools.Toolbox.
+	// Session is the conversation of the model, see Toolbox.
 	Session string
 	// Joins declares that Source joins a call whose key was used to the first one, as a hub
 	// does. The tools are Repeatable then.
@@ -50,7 +49,7 @@ type Bridge struct {
 	Guard guard.Guard
 
 	once sync.Once
-	box  *agenttools.Toolbox // for the session
+	box  *Toolbox // for the session
 
 	changed wake.Broadcast
 
@@ -62,7 +61,7 @@ type Bridge struct {
 var _ llm.Source = (*Bridge)(nil)
 
 // Of returns the bridge to the hub of a toolbox, for the same model and session.
-func Of(b *agenttools.Toolbox) *Bridge {
+func Of(b *Toolbox) *Bridge {
 	return &Bridge{Source: b.Hub, Self: b.Self, Session: b.Session, Guard: b.Guard, Joins: true}
 }
 

@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
 	answer, err := b.askPerson(ctx, c, question)
 	switch {
 	case errors.Is(err, hubclient.ErrRefused):
-		return structured(&answered{Next: Reason(b.Guard, err)})
+		return structured(&answered{Next: reason(b.Guard, err)})
 	case err != nil:
 		return nil, err
 	case answer == nil || answer.Refused:

@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"cmp"
@@ -18,16 +18,16 @@ import (
 )
 
 // failed converts an error to a result for the model, or to an error that aborts the call.
-func (b *Toolbox) failed(tool string, err error) (*llm.Result, error) {
+func failed(g guard.Guard, tool string, err error) (*llm.Result, error) {
 	if errors.Is(err, hubclient.ErrNotFound) || errors.Is(err, hubclient.ErrRefused) {
-		return problem("%s", Reason(b.Guard, err)), nil
+		return problem("%s", reason(g, err)), nil
 	}
 	return nil, fmt.Errorf("%s: %w", tool, err)
 }
 
-// Reason returns the text of an error that wraps hubclient.ErrNotFound or ErrRefused, for a model.
+// reason returns the text of an error that wraps hubclient.ErrNotFound or ErrRefused, for a model.
 // An answer of the hub is labelled, because it may repeat words of agents and cards.
-func Reason(g guard.Guard, err error) string {
+func reason(g guard.Guard, err error) string {
 	if hubclient.IsAnswer(err) {
 		return "The hub does not do this. Its answer: " + g.Quote(guard.Hub, sentence(err.Error())).Text
 	}

@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"context"
@@ -315,7 +315,7 @@ func (b *Toolbox) known(ctx context.Context, name string) (*adminjson.Agent, *ll
 	if err == nil {
 		return a, nil, nil
 	}
-	if refused, broken := b.failed("directory", err); broken != nil || !errors.Is(err, hubclient.ErrNotFound) {
+	if refused, broken := failed(b.Guard, "directory", err); broken != nil || !errors.Is(err, hubclient.ErrNotFound) {
 		return nil, refused, broken
 	}
 	all, err := b.agents(ctx)

@@ -1,4 +1,4 @@
-package skilltools
+package hubtools
 
 import (
 	"crypto/sha256"
@@ -12,8 +12,8 @@ import (
 // Prefix is the prefix of the names of the tools.
 const Prefix = "a2a__"
 
-// maxName is the largest length of a tool's name.
-const maxName = 64
+// maxToolName is the largest length of a tool's name.
+const maxToolName = 64
 
 // pair is a skill of an agent.
 type pair struct{ agent, skill string }
@@ -29,7 +29,7 @@ func names(pairs []pair) map[pair]string {
 		}
 	}
 	for p, name := range plain {
-		if count[name] > 1 || len(name) >= maxName || plainly(p.agent) == "" || plainly(p.skill) == "" {
+		if count[name] > 1 || len(name) >= maxToolName || plainly(p.agent) == "" || plainly(p.skill) == "" {
 			plain[p] = hashed(name, p)
 		}
 		if !guard.IsName(plain[p]) { // its words are an order
@@ -65,5 +65,5 @@ func hashed(name string, p pair) string {
 	const digits = 10
 	// Two underscores before the hash: no plain name of this length, or with three such pairs,
 	// exists.
-	return name[:min(len(name), maxName-digits-2)] + "__" + hex.EncodeToString(sum[:])[:digits]
+	return name[:min(len(name), maxToolName-digits-2)] + "__" + hex.EncodeToString(sum[:])[:digits]
 }

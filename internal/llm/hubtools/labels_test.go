@@ -1,4 +1,4 @@
-package agenttools
+package hubtools
 
 import (
 	"context"
@@ -356,7 +356,7 @@ func TestAnswersOfTheHubAreLabelled(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, r.Parts[0])
 		}
 	}
-	if text := Reason(guard.Guard{}, hubclient.Refusef("take another key")); text != "Take another key." {
+	if text := reason(guard.Guard{}, hubclient.Refusef("take another key")); text != "Take another key." {
 		t.Errorf("an error of a tool is shown as %q", text)
 	}
 }
