@@ -10,9 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/wake"
 )
@@ -140,11 +141,11 @@ var output = json.RawMessage(`{"type":"object","properties":{` +
 	`"state":{"type":"string"},"task_id":{"type":"string"},"context_id":{"type":"string"},"next":{"type":"string"}},"required":["response"]}`)
 
 func (b *Bridge) tool(o *skillTool) llm.Tool {
-	fields := fieldsOf(o)
+	f := o.form()
 	return llm.Tool{
 		Name: o.name, Title: o.title(), Description: b.describe(o),
-		Input: fields.OpenSchema(), Output: output, Repeatable: b.Joins && b.Session != "",
-		Call: func(ctx context.Context, c *llm.Call) (*llm.Result, error) { return b.call(ctx, o, fields, c) },
+		Input: schemaJSON(f.schema), Output: output, Repeatable: b.Joins && b.Session != "",
+		Call: func(ctx context.Context, c *llm.Call) (*llm.Result, error) { return b.call(ctx, o, f, c) },
 	}
 }
 
@@ -169,20 +170,26 @@ func (b *Bridge) describe(o *skillTool) string {
 	return asks + " The description of the skill in its card: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
 }
 
-// fieldsOf returns the arguments of a tool.
-func fieldsOf(o *skillTool) args.Fields {
-	fields := args.Fields{{Name: "query", Required: true, Description: "The request to the agent, in words that can be understood alone."}}
-	if o.accepts("image/") {
-		fields = append(fields,
-			args.Field{Name: "image_url", Max: 8000, Description: "The URL of an image."},
-			args.Field{Name: "image_data", Description: "An image in base64, or as a data URL."})
+// skillArgs are the arguments of the tool of a skill. It has those for files that the skill accepts.
+type skillArgs struct {
+	Query     string     `json:"query" jsonschema:"The request to the agent, in words that can be understood alone."`
+	ImageURL  string     `json:"image_url,omitempty" max:"8000" jsonschema:"The URL of an image."`
+	ImageData string     `json:"image_data,omitempty" jsonschema:"An image in base64, or as a data URL."`
+	AudioData string     `json:"audio_data,omitempty" jsonschema:"A sound in base64, or as a data URL."`
+	ContextID string     `json:"context_id,omitempty" max:"200" jsonschema:"The conversation to continue: the context_id of an earlier result."`
+	TaskID    a2a.TaskID `json:"task_id,omitempty" max:"200" jsonschema:"The task to answer: the task_id of a result with the state input-required."`
+}
+
+// form returns the form of the arguments of a tool.
+func (o *skillTool) form() *form {
+	var without []string
+	if !o.accepts("image/") {
+		without = append(without, "image_url", "image_data")
 	}
-	if o.accepts("audio/") {
-		fields = append(fields, args.Field{Name: "audio_data", Description: "A sound in base64, or as a data URL."})
+	if !o.accepts("audio/") {
+		without = append(without, "audio_data")
 	}
-	return append(fields,
-		args.Field{Name: "context_id", Max: 200, Description: "The conversation to continue: the context_id of an earlier result."},
-		args.Field{Name: "task_id", Max: 200, Description: "The task to answer: the task_id of a result with the state input-required."})
+	return formOf[skillArgs]().opened(without)
 }
 
 // accepts reports whether the input modes of a skill, or of its agent, include media types with

@@ -15,7 +15,6 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
@@ -24,24 +23,25 @@ import (
 const maxResponse = 64 << 10
 
 // call performs the tool of a skill.
-func (b *Bridge) call(ctx context.Context, o *skillTool, fields args.Fields, c *llm.Call) (*llm.Result, error) {
-	v, meta, err := fields.ReadOpen(c.Arguments)
-	if err != nil {
-		return problem("%s", err), nil
+func (b *Bridge) call(ctx context.Context, o *skillTool, f *form, c *llm.Call) (*llm.Result, error) {
+	args := new(skillArgs)
+	meta, wrong := f.read(c.Arguments, args)
+	if wrong != "" {
+		return problem("%s", wrong), nil
 	}
 	for _, name := range reserved {
-		if _, there := meta[name]; there {
+		if _, there := meta[name.(string)]; there {
 			return problem("The argument %q is not for you to set: the tool names its skill itself.", name), nil
 		}
 	}
-	parts, wrong := o.parts(v)
+	parts, wrong := o.parts(args)
 	if wrong != "" {
 		return problem("%s", wrong), nil
 	}
 	session := b.session()
 	t := newTalk(b.Source, c, &hubclient.Send{
 		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: cmp.Or(b.Timeout, timeoutDefault), Abort: true,
-		ContextID: v.Text("context_id"), TaskID: a2a.TaskID(v.Text("task_id")), Session: session.SessionID(), Key: session.Key(o.name, c),
+		ContextID: args.ContextID, TaskID: args.TaskID, Session: session.SessionID(), Key: session.Key(o.name, c),
 	})
 	sent, err := t.run(ctx)
 	if err != nil {
@@ -59,9 +59,9 @@ func (b *Bridge) session() *Toolbox {
 }
 
 // parts returns the content of the message to the agent, or a description of the mistake.
-func (o *skillTool) parts(v args.Values) ([]*a2a.Part, string) {
-	parts := []*a2a.Part{a2a.NewTextPart(v.Text("query"))}
-	if address := v.Text("image_url"); address != "" {
+func (o *skillTool) parts(args *skillArgs) ([]*a2a.Part, string) {
+	parts := []*a2a.Part{a2a.NewTextPart(args.Query)}
+	if address := args.ImageURL; address != "" {
 		u, err := url.Parse(address)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 			return nil, `The argument "image_url" must be a URL that begins with https:// or http://.`
@@ -72,12 +72,11 @@ func (o *skillTool) parts(v args.Values) ([]*a2a.Part, string) {
 		}
 		parts = append(parts, a2a.NewFileURLPart(a2a.URL(address), kind))
 	}
-	for _, m := range []struct{ name, kind string }{{"image_data", "image/"}, {"audio_data", "audio/"}} {
-		text := v.Text(m.name)
-		if text == "" {
+	for _, m := range []struct{ name, text, kind string }{{"image_data", args.ImageData, "image/"}, {"audio_data", args.AudioData, "audio/"}} {
+		if m.text == "" {
 			continue
 		}
-		raw, kind, ok := decode(text)
+		raw, kind, ok := decode(m.text)
 		if !ok {
 			return nil, fmt.Sprintf("The argument %q must be base64, or a data URL such as data:%spng;base64,….", m.name, m.kind)
 		}

@@ -2,6 +2,7 @@ package hubtools
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,76 +14,75 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/task"
 )
 
-// reserved are the keys of metadata that the hub interprets itself.
-var reserved = []string{"skill", "skillId", "skillHint", "sessionId", "parley.session"}
-
 const (
-	maxName = 200
-	// invokeMinutes is the default wait of invoke_agent.
+	// invokeMinutes is the default wait for the result of a dispatched task.
 	invokeMinutes = 5
-	maxMinutes    = 24 * 60
 	// chatWait is the longest wait of a conversation for its reply.
 	chatWait = 5 * time.Minute
 )
 
-var (
-	agentField = args.Field{
-		Name: "agent_name", Required: true, Max: maxName,
-		Description: "The agent's name exactly as list_known_agents or search_known_services gives it.",
-	}
-	messageField = args.Field{
-		Name: "message", Required: true,
-		Description: "The message to the agent, in words that can be understood alone: it sees nothing of this conversation.",
-	}
-	dataField = args.Field{
-		Name: "data", Kind: args.Object,
-		Description: "Structured input, sent beside the message as application/json. A JSON object, not a string. Only with field names that the skill documents (see get_agent_details): never make any up; if none are documented, put the values into the message.",
-	}
-	taskField = args.Field{Name: "task_id", Required: true, Max: maxName, Description: "The id of the task."}
-)
+// agentArgs name an agent.
+type agentArgs struct {
+	Agent string `json:"agent_name" max:"200" jsonschema:"The agent's name exactly as list_known_agents or search_known_services gives it."`
+}
 
-func (b *Toolbox) calls() []tool {
-	invoke := args.Fields{
-		agentField,
-		{Name: "skill", Required: true, Max: maxName, Description: "The id of one of the agent's skills, from get_agent_details."},
-		messageField, dataField,
-		{Name: "metadata", Kind: args.Scalars, Reserved: reserved, Description: "Metadata of the message: strings, numbers, true or false."},
-		{
-			Name: "timeout_minutes", Kind: args.Number, Max: maxMinutes, Default: invokeMinutes,
-			Description: "How long to wait for the result. 0 only dispatches. When the time is over, the agent continues, and its result is stored as a note.",
-		},
-	}
-	chat := args.Fields{
-		{Name: "agent", Required: true, Max: maxName, Description: agentField.Description},
-		messageField,
-		{Name: "contextId", Max: maxName, Description: "The conversation to continue: the contextId of the last reply. Leave it out to begin a new one."},
-		{Name: "taskId", Max: maxName, Description: "The task that waits for this message: the taskId of a reply with the state input-required."},
-		{Name: "skill", Max: maxName, Description: "The id of one of the agent's skills. Leave it out to let the agent decide."},
-		{Name: "done", Kind: args.Flag, Description: "True with the last message of a conversation: the reply then has no ids to continue with."},
-	}
-	goOn := args.Fields{taskField, messageField, dataField}
-	return []tool{
-		{fields: invoke, run: b.invoke, Tool: llm.Tool{
-			Name: "invoke_agent", Title: "Give an agent a task", Output: schemaOf(invokeOutput), Repeatable: b.Session != "",
+// taskArgs name a task.
+type taskArgs struct {
+	Task a2a.TaskID `json:"task_id" max:"200" jsonschema:"The id of the task."`
+}
+
+// messageArgs are a message to an agent.
+type messageArgs struct {
+	Message string          `json:"message" jsonschema:"The message to the agent, in words that can be understood alone: it sees nothing of this conversation."`
+	Data    json.RawMessage `json:"data,omitempty" jsonschema:"Structured input, sent beside the message as application/json. A JSON object, not a string. Only with field names that the skill documents (see get_agent_details): never make any up; if none are documented, put the values into the message."`
+}
+
+type invokeArgs struct {
+	agentArgs
+
+	Skill string `json:"skill" max:"200" jsonschema:"The id of one of the agent's skills, from get_agent_details."`
+	messageArgs
+
+	Metadata scalars `json:"metadata,omitempty" jsonschema:"Metadata of the message: strings, numbers, true or false."`
+	Minutes  float64 `json:"timeout_minutes,omitempty" min:"0" max:"1440" default:"5" jsonschema:"How long to wait for the result. 0 only dispatches. When the time is over, the agent continues, and its result is stored as a note."`
+}
+
+type chatArgs struct {
+	Agent     string     `json:"agent" max:"200" jsonschema:"The agent's name exactly as list_known_agents or search_known_services gives it."`
+	Message   string     `json:"message" jsonschema:"The message to the agent, in words that can be understood alone: it sees nothing of this conversation."`
+	ContextID string     `json:"contextId,omitempty" max:"200" jsonschema:"The conversation to continue: the contextId of the last reply. Leave it out to begin a new one."`
+	TaskID    a2a.TaskID `json:"taskId,omitempty" max:"200" jsonschema:"The task that waits for this message: the taskId of a reply with the state input-required."`
+	Skill     string     `json:"skill,omitempty" max:"200" jsonschema:"The id of one of the agent's skills. Leave it out to let the agent decide."`
+	Done      bool       `json:"done,omitempty" jsonschema:"True with the last message of a conversation: the reply then has no ids to continue with."`
+}
+
+type continueArgs struct {
+	taskArgs
+	messageArgs
+}
+
+func (b *Toolbox) calls() []llm.Tool {
+	return []llm.Tool{
+		offer(b, llm.Tool{
+			Name: "invoke_agent", Title: "Give an agent a task", Output: resultOf[dispatched](), Repeatable: b.Session != "",
 			Description: "Gives another agent a task with one of its skills. Call get_agent_details first to learn the input of the skill; do not invent field names. " +
 				"The task is dispatched, and its result is always stored in working memory under working_memory_key, where get_from_working_memory reads it once the task has ended. " +
 				"If the result is here too, it need not be read again. If it is not, do something else first.",
-		}},
-		{fields: chat, run: b.chat, Tool: llm.Tool{
-			Name: "chat_with_agent", Title: "Talk with an agent", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
+		}, b.invoke),
+		offer(b, llm.Tool{
+			Name: "chat_with_agent", Title: "Talk with an agent", Output: resultOf[chatAnswer](), Repeatable: b.Session != "",
 			Description: "Sends a message to another agent and waits for its reply. To continue the conversation, pass the contextId of the reply, and its taskId if the state is input-required. " +
 				"Set done with your last message, so that the conversation is not continued out of politeness.",
-		}},
-		{fields: goOn, run: b.continueTask, Tool: llm.Tool{
-			Name: "continue_task", Title: "Answer a task", Output: schemaOf(chatOutput), Repeatable: b.Session != "",
+		}, b.chat),
+		offer(b, llm.Tool{
+			Name: "continue_task", Title: "Answer a task", Output: resultOf[chatAnswer](), Repeatable: b.Session != "",
 			Description: "Answers a task that waits for input (state input-required or auth-required) and waits for the result. A task that has ended accepts no further message: begin a new one.",
-		}},
+		}, b.continueTask),
 	}
 }
 
@@ -94,20 +94,20 @@ type dispatched struct {
 }
 
 // invoke performs invoke_agent.
-func (b *Toolbox) invoke(ctx context.Context, c *call) (*llm.Result, error) {
-	a, wrong, err := b.resolve(ctx, c.args.Text("agent_name"), c.args.Text("skill"))
+func (b *Toolbox) invoke(ctx context.Context, c *call, args *invokeArgs) (*llm.Result, error) {
+	a, wrong, err := b.resolve(ctx, args.Agent, args.Skill)
 	if wrong != nil || err != nil {
 		return wrong, err
 	}
-	p := waitsOf(c)
+	p := waitsOf(c, args.Minutes)
 	t := b.talk(c, &hubclient.Send{
-		Agent: a.Name, Skill: a.skill, Metadata: c.args.Scalars("metadata"), Wait: p.hold, Parts: partsOf(c),
+		Agent: a.Name, Skill: a.skill, Metadata: args.Metadata, Wait: p.hold, Parts: args.parts(),
 	})
 	sent, err := t.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := dispatched{report: b.reportOf(c, sent)}
+	d := dispatched{report: b.reportOf(c, sent, 0)}
 	pending := t.pending(sent, p)
 	if sent.Task != nil {
 		d.Key = b.resultKey(sent)
@@ -149,8 +149,8 @@ type waits struct{ hold, rest time.Duration }
 
 // waitsOf returns the wait of a call. For a call that only dispatches, the caller awaits the
 // result for the default time.
-func waitsOf(c *call) waits {
-	all := time.Duration(c.args.Number("timeout_minutes", invokeMinutes) * float64(time.Minute))
+func waitsOf(c *call, minutes float64) waits {
+	all := time.Duration(minutes * float64(time.Minute))
 	h := c.Dispatch
 	if h == nil {
 		return waits{hold: all}
@@ -172,11 +172,11 @@ const dispatchedNext = "It was dispatched. Stop here unless there is something e
 // readLater is the advice to a model that will not be notified of the result.
 const readLater = "Read working_memory_key with get_from_working_memory when it is done, or ask get_task. Do not dispatch it again."
 
-// partsOf returns the content of the message to the agent.
-func partsOf(c *call) []*a2a.Part {
-	parts := []*a2a.Part{a2a.NewTextPart(c.args.Text("message"))}
-	if data := c.args.Object("data"); data != nil {
-		p := a2a.NewDataPart(data)
+// parts returns the content of the message to the agent.
+func (m *messageArgs) parts() []*a2a.Part {
+	parts := []*a2a.Part{a2a.NewTextPart(m.Message)}
+	if m.Data != nil {
+		p := a2a.NewDataPart(m.Data)
 		p.MediaType = "application/json"
 		parts = append(parts, p)
 	}
@@ -184,19 +184,19 @@ func partsOf(c *call) []*a2a.Part {
 }
 
 // chat performs chat_with_agent.
-func (b *Toolbox) chat(ctx context.Context, c *call) (*llm.Result, error) {
-	a, wrong, err := b.resolve(ctx, c.args.Text("agent"), c.args.Text("skill"))
+func (b *Toolbox) chat(ctx context.Context, c *call, args *chatArgs) (*llm.Result, error) {
+	a, wrong, err := b.resolve(ctx, args.Agent, args.Skill)
 	if wrong != nil || err != nil {
 		return wrong, err
 	}
 	s := &hubclient.Send{
-		Agent: a.Name, Skill: a.skill, ContextID: c.args.Text("contextId"), TaskID: a2a.TaskID(c.args.Text("taskId")),
-		Wait: chatWait, Abort: true, Parts: partsOf(c),
+		Agent: a.Name, Skill: a.skill, ContextID: args.ContextID, TaskID: args.TaskID,
+		Wait: chatWait, Abort: true, Parts: []*a2a.Part{a2a.NewTextPart(args.Message)},
 	}
 	if err := b.dropEndedTask(ctx, s); err != nil {
 		return nil, err
 	}
-	return b.sendAndReply(ctx, c, s)
+	return b.sendAndReply(ctx, c, s, args.Done)
 }
 
 // dropEndedTask clears the task id of a message to an ended task: the message then begins another
@@ -216,13 +216,12 @@ func (b *Toolbox) dropEndedTask(ctx context.Context, s *hubclient.Send) error {
 }
 
 // continueTask performs continue_task.
-func (b *Toolbox) continueTask(ctx context.Context, c *call) (*llm.Result, error) {
-	s := &hubclient.Send{TaskID: a2a.TaskID(c.args.Text("task_id")), Wait: chatWait, Abort: true, Parts: partsOf(c)}
+func (b *Toolbox) continueTask(ctx context.Context, c *call, args *continueArgs) (*llm.Result, error) {
+	s := &hubclient.Send{TaskID: args.Task, Wait: chatWait, Abort: true, Parts: args.parts()}
 	if c.Dispatch != nil {
-		p := waitsOf(c)
-		s.Wait, s.Abort = p.hold, false
+		s.Wait, s.Abort = waitsOf(c, invokeMinutes).hold, false
 	}
-	return b.sendAndReply(ctx, c, s)
+	return b.sendAndReply(ctx, c, s, false)
 }
 
 // chatAnswer is the answer of chat_with_agent and continue_task.
@@ -240,15 +239,15 @@ type chatAnswer struct {
 	Next string `json:"next,omitempty"`
 }
 
-// sendAndReply sends a message and returns the reply.
-func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send) (*llm.Result, error) {
+// sendAndReply sends a message, which may be the last one of its conversation, and returns the reply.
+func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send, last bool) (*llm.Result, error) {
 	t := b.talk(c, s)
-	t.closes = c.args.Flag("done")
+	t.closes = last
 	sent, err := t.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := b.reportOf(c, sent)
+	r := b.reportOf(c, sent, 0)
 	x := chatAnswer{Agent: r.Agent, Reply: r.Result, Progress: r.Progress, State: r.State, Data: r.Data, Next: b.nextOf(sent, t, "Ask get_task for the reply later.")}
 	if !t.closes {
 		x.ContextID, x.TaskID = r.ContextID, r.TaskID
@@ -259,7 +258,7 @@ func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send) 
 		result, err := b.answer(sent, &x)
 		return t.addQuestion(result, err)
 	}
-	pending := t.pending(sent, waitsOf(c))
+	pending := t.pending(sent, waitsOf(c, invokeMinutes))
 	if pending == nil {
 		result, err := b.answer(sent, &x)
 		return t.addQuestion(result, err)

@@ -8,32 +8,41 @@ import (
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 )
 
-func (b *Toolbox) finding() []tool {
-	list := args.Fields{{Name: "skill", Max: maxName, Description: "Only agents with the skill of this id."}}
-	search := args.Fields{{Name: "query", Required: true, Max: 1000, Description: "What you need, in words, such as \"translate a contract into French\"."}}
-	return []tool{
-		{fields: list, run: b.listAgents, Tool: llm.Tool{
-			Name: "list_known_agents", Title: "List the agents", Output: schemaOf(agentsOutput), ReadOnly: true,
+type listAgentsArgs struct {
+	Skill string `json:"skill,omitempty" max:"200" jsonschema:"Only agents with the skill of this id."`
+}
+
+type searchArgs struct {
+	Query string `json:"query" max:"1000" jsonschema:"What you need, in words, such as \"translate a contract into French\"."`
+}
+
+func (b *Toolbox) finding() []llm.Tool {
+	return []llm.Tool{
+		offer(b, llm.Tool{
+			Name: "list_known_agents", Title: "List the agents", Output: resultOf[agentList](), ReadOnly: true,
 			Description: "Lists all agents that can be called, with their skills. To find one for a need, search_known_services is better.",
-		}},
-		{fields: args.Fields{agentField}, run: b.agentDetails, Tool: llm.Tool{
-			Name: "get_agent_details", Title: "Describe an agent", Output: schemaOf(cardOutput), ReadOnly: true,
+		}, b.listAgents),
+		offer(b, llm.Tool{
+			Name: "get_agent_details", Title: "Describe an agent", Output: resultOf[agentCard](), ReadOnly: true,
 			Description: "Gives the whole card of an agent: its skills with their descriptions, tags, examples and media types. Call it before you call the agent. " +
 				"It reads the stored card: refresh_agent_card asks the agent itself.",
-		}},
-		{fields: search, run: b.search, Tool: llm.Tool{
-			Name: "search_known_services", Title: "Search agents and MCP servers", Output: schemaOf(foundOutput), ReadOnly: true,
+		}, b.agentDetails),
+		offer(b, llm.Tool{
+			Name: "search_known_services", Title: "Search agents and MCP servers", Output: resultOf[found](), ReadOnly: true,
 			Description: "Finds the agents (type a2a) and MCP servers (type mcp) that fit a need best, with their best skills or tools. Then call get_agent_details for the agent that you choose.",
-		}},
+		}, b.search),
 	}
 }
 
-// listedAgent is an agent in a list, listedSkill one of its skills.
+// Results of the tools: listedAgent is an agent in a list, listedSkill one of its skills.
 type (
+	agentList struct {
+		Agents []listedAgent `json:"agents"`
+		Note   string        `json:"note,omitempty"`
+	}
 	listedAgent struct {
 		Name        string        `json:"name"`
 		Description string        `json:"description"`
@@ -43,6 +52,16 @@ type (
 	listedSkill struct {
 		ID          string `json:"id"`
 		Description string `json:"description,omitempty"`
+	}
+	agentCard struct {
+		Name     string `json:"name"`
+		LastSeen string `json:"lastSeen,omitempty"`
+		Card     string `json:"card"`
+	}
+	found struct {
+		adminjson.Found
+
+		Note string `json:"note,omitempty"`
 	}
 )
 
@@ -71,16 +90,13 @@ func (b *Toolbox) skills(a *adminjson.Agent) []listedSkill {
 	return list
 }
 
-func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) {
+func (b *Toolbox) listAgents(ctx context.Context, _ *call, args *listAgentsArgs) (*llm.Result, error) {
 	all, err := b.agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	skill := c.args.Text("skill")
-	answer := struct {
-		Agents []listedAgent `json:"agents"`
-		Note   string        `json:"note,omitempty"`
-	}{Agents: []listedAgent{}}
+	skill := args.Skill
+	answer := agentList{Agents: []listedAgent{}}
 	var ids []string
 	for i := range all {
 		a := &all[i]
@@ -104,32 +120,24 @@ func (b *Toolbox) listAgents(ctx context.Context, c *call) (*llm.Result, error) 
 	return structured(&answer)
 }
 
-func (b *Toolbox) agentDetails(ctx context.Context, c *call) (*llm.Result, error) {
-	a, wrong, err := b.known(ctx, c.args.Text("agent_name"))
+func (b *Toolbox) agentDetails(ctx context.Context, _ *call, args *agentArgs) (*llm.Result, error) {
+	a, wrong, err := b.known(ctx, args.Agent)
 	if wrong != nil || err != nil {
 		return wrong, err
 	}
-	answer := struct {
-		Name     string `json:"name"`
-		LastSeen string `json:"lastSeen,omitempty"`
-		Card     string `json:"card"`
-	}{plainName(a.Name), a.LastSeen, b.label(guard.Card(a.Name), string(a.Card))}
-	return structured(&answer)
+	return structured(&agentCard{plainName(a.Name), a.LastSeen, b.label(guard.Card(a.Name), string(a.Card))})
 }
 
 // maxFound is the largest number of services that a search returns.
 const maxFound = 5
 
-func (b *Toolbox) search(ctx context.Context, c *call) (*llm.Result, error) {
-	found, err := b.Hub.Search(ctx, c.args.Text("query"), maxFound)
+func (b *Toolbox) search(ctx context.Context, _ *call, args *searchArgs) (*llm.Result, error) {
+	services, err := b.Hub.Search(ctx, args.Query, maxFound)
 	if err != nil {
 		return nil, err
 	}
-	answer := struct {
-		adminjson.Found
-		Note string `json:"note,omitempty"`
-	}{Found: adminjson.Found{Results: []adminjson.Result{}}}
-	for _, r := range found {
+	answer := found{Found: adminjson.Found{Results: []adminjson.Result{}}}
+	for _, r := range services {
 		if !guard.IsName(r.ID) {
 			continue
 		}

@@ -2,74 +2,65 @@ package hubtools
 
 import (
 	"context"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
 
-// maxTasks is the largest number of tasks in a list.
-const maxTasks = 100
+type getTaskArgs struct {
+	taskArgs
+	offsetArgs
+}
 
-func (b *Toolbox) following() []tool {
-	list := args.Fields{
-		{Name: "agent_name", Max: maxName, Description: "Only tasks of this agent."},
-		{Name: "context_id", Max: maxName, Description: "Only tasks of this conversation."},
-		{Name: "state", Enum: stateNames(), Description: "Only tasks in this state."},
-		{Name: "limit", Kind: args.Whole, Min: 1, Max: maxTasks, Default: 20, Description: "How many tasks at most."},
-		{Name: "page_token", Max: 2000, Description: "The next_page_token of the last page."},
-	}
-	look := args.Fields{taskField, offsetField}
-	return []tool{
-		{fields: look, run: b.getTask, Tool: llm.Tool{
-			Name: "get_task", Title: "Look at a task", Output: schemaOf(reportMembers), ReadOnly: true,
+type listTasksArgs struct {
+	Agent     string `json:"agent_name,omitempty" max:"200" jsonschema:"Only tasks of this agent."`
+	ContextID string `json:"context_id,omitempty" max:"200" jsonschema:"Only tasks of this conversation."`
+	State     string `json:"state,omitempty" enum:"submitted,working,input-required,auth-required,completed,failed,canceled,rejected" jsonschema:"Only tasks in this state."`
+	Limit     whole  `json:"limit,omitempty" min:"1" max:"100" default:"20" jsonschema:"How many tasks at most."`
+	PageToken string `json:"page_token,omitempty" max:"2000" jsonschema:"The next_page_token of the last page."`
+}
+
+func (b *Toolbox) following() []llm.Tool {
+	return []llm.Tool{
+		offer(b, llm.Tool{
+			Name: "get_task", Title: "Look at a task", Output: resultOf[report](), ReadOnly: true,
 			Description: "Returns the state of a task, why it waits, and its result or its question. Do not call it again and again without a pause: do something else meanwhile.",
-		}},
-		{fields: args.Fields{taskField}, run: b.cancelTask, Tool: llm.Tool{
-			Name: "cancel_task", Title: "Cancel a task", Output: schemaOf(reportMembers), Idempotent: true, Destructive: true,
+		}, b.getTask),
+		offer(b, llm.Tool{
+			Name: "cancel_task", Title: "Cancel a task", Output: resultOf[report](), Idempotent: true, Destructive: true,
 			Description: "Cancels a task that is no longer needed. A task that has ended cannot be canceled.",
-		}},
-		{fields: list, run: b.listTasks, Tool: llm.Tool{
-			Name: "list_tasks", Title: "List tasks", Output: schemaOf(taskOutput), ReadOnly: true,
+		}, b.cancelTask),
+		offer(b, llm.Tool{
+			Name: "list_tasks", Title: "List tasks", Output: resultOf[taskPage](), ReadOnly: true,
 			Description: "Lists tasks, the last changed first. Results are not in it: get_task gives them.",
-		}},
+		}, b.listTasks),
 	}
 }
 
-// states are the states of tasks that a model may name.
-var states = []a2a.TaskState{
-	a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired,
-	a2a.TaskStateCompleted, a2a.TaskStateFailed, a2a.TaskStateCanceled, a2a.TaskStateRejected,
-}
-
-func stateNames() []string {
-	names := make([]string, len(states))
-	for i, s := range states {
-		names[i] = client.StateName(s)
-	}
-	return names
-}
-
-func (b *Toolbox) getTask(ctx context.Context, c *call) (*llm.Result, error) {
-	return b.taskReport(ctx, c, b.Hub.Task)
-}
-
-func (b *Toolbox) cancelTask(ctx context.Context, c *call) (*llm.Result, error) {
-	return b.taskReport(ctx, c, b.Hub.Cancel)
-}
-
-func (b *Toolbox) taskReport(ctx context.Context, c *call, f func(context.Context, a2a.TaskID) (*hubclient.Sent, error)) (*llm.Result, error) {
-	sent, err := f(ctx, a2a.TaskID(c.args.Text("task_id")))
+func (b *Toolbox) getTask(ctx context.Context, c *call, args *getTaskArgs) (*llm.Result, error) {
+	sent, err := b.Hub.Task(ctx, args.Task)
 	if err != nil {
 		return nil, err
 	}
-	r := b.reportOf(c, sent)
+	return b.taskReport(c, sent, int(args.Offset))
+}
+
+func (b *Toolbox) cancelTask(ctx context.Context, c *call, args *taskArgs) (*llm.Result, error) {
+	sent, err := b.Hub.Cancel(ctx, args.Task)
+	if err != nil {
+		return nil, err
+	}
+	return b.taskReport(c, sent, 0)
+}
+
+func (b *Toolbox) taskReport(c *call, sent *hubclient.Sent, offset int) (*llm.Result, error) {
+	r := b.reportOf(c, sent, offset)
 	r.Next = b.nextOf(sent, &talk{}, "Do something else before you ask again.")
 	return b.answer(sent, &r)
 }
@@ -80,33 +71,32 @@ type listedTask struct {
 	TaskID    a2a.TaskID `json:"task_id"`
 	ContextID string     `json:"context_id,omitempty"`
 	State     string     `json:"state"`
-	Waiting   string     `json:"waiting,omitempty"`
-	Updated   *time.Time `json:"updated,omitempty"`
+	Waiting   string     `json:"waiting,omitempty" jsonschema:"Why the task waits, such as no-worker or agent-paused."`
+	Updated   time.Time  `json:"updated,omitzero"`
 }
 
-func (b *Toolbox) listTasks(ctx context.Context, c *call) (*llm.Result, error) {
-	q := &hubclient.TaskQuery{
-		Agent: c.args.Text("agent_name"), ContextID: c.args.Text("context_id"),
-		Limit: int(c.args.Number("limit", 20)), PageToken: c.args.Text("page_token"),
-	}
-	if name := c.args.Text("state"); name != "" {
-		q.State = states[slices.Index(stateNames(), name)]
+type taskPage struct {
+	Tasks []listedTask `json:"tasks"`
+	Next  string       `json:"next_page_token,omitempty"`
+}
+
+func (b *Toolbox) listTasks(ctx context.Context, _ *call, args *listTasksArgs) (*llm.Result, error) {
+	q := &hubclient.TaskQuery{Agent: args.Agent, ContextID: args.ContextID, Limit: int(args.Limit), PageToken: args.PageToken}
+	if args.State != "" {
+		q.State = a2a.TaskState("TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(args.State, "-", "_")))
 	}
 	page, err := b.Hub.Tasks(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	answer := struct {
-		Tasks []listedTask `json:"tasks"`
-		Next  string       `json:"next_page_token,omitempty"`
-	}{[]listedTask{}, page.NextPageToken}
+	answer := taskPage{[]listedTask{}, page.NextPageToken}
 	for i := range page.Tasks {
 		t := &page.Tasks[i]
 		contextID := t.ContextID
 		if !guard.IsName(contextID) {
 			contextID = "" // a caller has named it
 		}
-		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), t.Waiting.HeldBy(), &t.ChangedAt})
+		answer.Tasks = append(answer.Tasks, listedTask{plainName(t.Agent), t.TaskID, contextID, client.StateName(a2a.TaskState(t.State)), t.Waiting.HeldBy(), t.ChangedAt})
 	}
 	return structured(&answer)
 }

@@ -13,66 +13,69 @@ import (
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
 
 const (
-	maxKey       = 512
-	maxNoteHours = 30 * 24
 	// maxHits is the largest number of notes that a search returns.
 	maxHits = 20
 	// maxNote is the largest number of characters of a note in one answer.
 	maxNote = 64 << 10
-	// maxOffset is the largest offset, in characters, of a piece of a text.
-	maxOffset = 1 << 30
 )
 
-var offsetField = args.Field{
-	Name: "offset", Kind: args.Whole, Max: maxOffset, Default: 0,
-	Description: "The character to read from. Leave it out to read from the beginning; to read on, pass the offset that the last piece names.",
+// offsetArgs select a piece of a text.
+type offsetArgs struct {
+	Offset whole `json:"offset,omitempty" min:"0" max:"1073741824" default:"0" jsonschema:"The character to read from. Leave it out to read from the beginning; to read on, pass the offset that the last piece names."`
 }
 
-func (b *Toolbox) notes() []tool {
-	key := args.Field{Name: "key", Required: true, Max: maxKey, Description: "The key of the note. A key without a slash is one of your own notes; one with slashes is a whole key, such as a working_memory_key."}
-	own := key
-	own.Description = "The key of one of your own notes, such as \"plan\"."
-	search := args.Fields{
-		{Name: "query", Max: 1000, Description: "Words to search for. Without them the newest notes come first."},
-		{Name: "category", Max: 64, Description: "How the category begins, such as \"a2a-result\"."},
-		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Tags that must all be there."},
-		{Name: "namespace", Max: maxKey, Description: "How keys begin, such as \"session/main\". Leave it out to search everything, results of agents included."},
-	}
-	save := args.Fields{
-		own,
-		{Name: "data", Required: true, Description: "The text to remember. Write structured data as JSON text."},
-		{Name: "ttl_minutes", Kind: args.Number, Min: 0.1, Max: maxNoteHours * 60, Description: "How long to remember it. Notes are forgotten after a few minutes unless you say more."},
-		{Name: "category", Max: 64, Description: "A kind of notes, such as \"plan\"."},
-		{Name: "tags", Kind: args.Texts, Max: 64, Description: "Words to find it by."},
-	}
-	read := args.Fields{
-		key, offsetField,
-		{Name: "length", Kind: args.Whole, Min: 1, Max: maxNote, Default: maxNote, Description: "The number of characters to read at most."},
-	}
-	return []tool{
-		{fields: read, run: b.getNote, Tool: llm.Tool{
-			Name: "get_from_working_memory", Title: "Read a note", Output: schemaOf(readOutput), ReadOnly: true,
+type readNoteArgs struct {
+	Key string `json:"key" max:"512" jsonschema:"The key of the note. A key without a slash is one of your own notes; one with slashes is a whole key, such as a working_memory_key."`
+	offsetArgs
+
+	Length whole `json:"length,omitempty" min:"1" max:"65536" default:"65536" jsonschema:"The number of characters to read at most."`
+}
+
+type searchNotesArgs struct {
+	Query     string   `json:"query,omitempty" max:"1000" jsonschema:"Words to search for. Without them the newest notes come first."`
+	Category  string   `json:"category,omitempty" max:"64" jsonschema:"How the category begins, such as \"a2a-result\"."`
+	Tags      []string `json:"tags,omitempty" max:"64" jsonschema:"Tags that must all be there."`
+	Namespace string   `json:"namespace,omitempty" max:"512" jsonschema:"How keys begin, such as \"session/main\". Leave it out to search everything, results of agents included."`
+}
+
+// ownNoteArgs name a note of the model itself.
+type ownNoteArgs struct {
+	Key string `json:"key" max:"512" jsonschema:"The key of one of your own notes, such as \"plan\"."`
+}
+
+type saveNoteArgs struct {
+	ownNoteArgs
+
+	Data     string   `json:"data" jsonschema:"The text to remember. Write structured data as JSON text."`
+	Minutes  float64  `json:"ttl_minutes,omitempty" min:"0.1" max:"43200" jsonschema:"How long to remember it. Notes are forgotten after a few minutes unless you say more."`
+	Category string   `json:"category,omitempty" max:"64" jsonschema:"A kind of notes, such as \"plan\"."`
+	Tags     []string `json:"tags,omitempty" max:"64" jsonschema:"Words to find it by."`
+}
+
+func (b *Toolbox) notes() []llm.Tool {
+	return []llm.Tool{
+		offer(b, llm.Tool{
+			Name: "get_from_working_memory", Title: "Read a note", Output: resultOf[notePiece](), ReadOnly: true,
 			Description: "Reads a note, or the result of an agent under its working_memory_key. A result is there once its task has ended. " +
 				"A long text is read in pieces: while next_offset is there, call it again with the same key and that offset.",
-		}},
-		{fields: search, run: b.searchNotes, Tool: llm.Tool{
-			Name: "search_working_memory", Title: "Search notes", Output: schemaOf(notesOutput), ReadOnly: true,
+		}, b.getNote),
+		offer(b, llm.Tool{
+			Name: "search_working_memory", Title: "Search notes", Output: resultOf[noteList](), ReadOnly: true,
 			Description: "Finds notes, and results of agents. It shows their beginnings: get_from_working_memory reads them.",
-		}},
-		{fields: save, run: b.saveNote, Tool: llm.Tool{
-			Name: "save_to_working_memory", Title: "Write a note", Output: schemaOf(noteMembers), Idempotent: true,
+		}, b.searchNotes),
+		offer(b, llm.Tool{
+			Name: "save_to_working_memory", Title: "Write a note", Output: resultOf[listedNote](), Idempotent: true,
 			Description: "Remembers a text for a while. It replaces the note with the same key.",
-		}},
-		{fields: args.Fields{own}, run: b.deleteNote, Tool: llm.Tool{
-			Name: "delete_from_working_memory", Title: "Delete a note", Output: schemaOf(deletedOutput), Idempotent: true, Destructive: true,
+		}, b.saveNote),
+		offer(b, llm.Tool{
+			Name: "delete_from_working_memory", Title: "Delete a note", Output: resultOf[deleted](), Idempotent: true, Destructive: true,
 			Description: "Deletes one of your own notes before it expires.",
-		}},
+		}, b.deleteNote),
 	}
 }
 
@@ -85,16 +88,19 @@ type listedNote struct {
 	Category string   `json:"category,omitempty"`
 	Tags     []string `json:"tags,omitempty"`
 	// About holds the labelled values that are not plain: of key, category and tags.
-	About   string     `json:"about,omitempty"`
-	Updated *time.Time `json:"updated,omitempty"`
-	Expires *time.Time `json:"expires,omitempty"`
-	Score   float64    `json:"relevance_score,omitempty"`
+	About   string    `json:"about,omitempty"`
+	Updated time.Time `json:"updated,omitzero"`
+	Expires time.Time `json:"expires,omitzero"`
+	Score   float64   `json:"relevance_score,omitempty"`
 }
 
 // outline returns a note without its text. The words of callers and agents in its key, category
 // and tags are labelled unless they are plain (guard.IsName).
 func (b *Toolbox) outline(n *adminjson.Note) listedNote {
-	l := listedNote{Key: b.shownKey(n.Key), Size: n.Size, Category: n.Category, Tags: filter(n.Tags), Score: n.Score}
+	l := listedNote{
+		Key: b.shownKey(n.Key), Size: n.Size, Category: n.Category, Tags: filter(n.Tags), Score: n.Score,
+		Updated: n.UpdatedAt, Expires: n.ExpiresAt,
+	}
 	var about []string
 	if l.Key == "" {
 		about = append(about, "key: "+n.Key)
@@ -106,12 +112,6 @@ func (b *Toolbox) outline(n *adminjson.Note) listedNote {
 		l.Tags, about = nil, append(about, "tags: "+strings.Join(n.Tags, ", "))
 	}
 	l.About = b.label(b.author(n), strings.Join(about, "\n"))
-	if !n.UpdatedAt.IsZero() {
-		l.Updated = &n.UpdatedAt
-	}
-	if !n.ExpiresAt.IsZero() {
-		l.Expires = &n.ExpiresAt
-	}
 	return l
 }
 
@@ -171,26 +171,27 @@ func NoteAuthor(category, key string) guard.Origin {
 	return guard.Agent("unknown")
 }
 
-// readNoteAnswer is the answer of get_from_working_memory.
-type readNoteAnswer struct {
+// notePiece is the answer of get_from_working_memory.
+type notePiece struct {
 	listedNote
+
 	Offset int `json:"offset,omitempty"`
 	// NextOffset is the offset of the rest; nil at the end.
 	NextOffset *int   `json:"next_offset,omitempty"`
 	Next       string `json:"next,omitempty"`
 }
 
-func (b *Toolbox) getNote(ctx context.Context, c *call) (*llm.Result, error) {
-	n, err := b.readNote(ctx, c.args.Text("key"))
+func (b *Toolbox) getNote(ctx context.Context, c *call, args *readNoteArgs) (*llm.Result, error) {
+	n, err := b.readNote(ctx, args.Key)
 	if err != nil {
 		return nil, err
 	}
-	offset := int(c.args.Number("offset", 0))
-	p := pieceOf(n.Text(), offset, int(c.args.Number("length", maxNote)), c.room(1))
+	offset := int(args.Offset)
+	p := pieceOf(n.Text(), offset, int(args.Length), c.room(1))
 	if p.from == p.to && offset > 0 {
 		return problem("The note has %d characters, so that nothing is left at offset %d.", utf8.RuneCountInString(n.Text()), offset), nil
 	}
-	a := readNoteAnswer{listedNote: b.outline(n), Offset: offset}
+	a := notePiece{listedNote: b.outline(n), Offset: offset}
 	a.Value = b.shown(n, p)
 	if p.left > 0 {
 		a.NextOffset = &p.next
@@ -231,18 +232,19 @@ func (b *Toolbox) noteMissing(ctx context.Context, key string) error {
 	return hubclient.NotFoundf("there is no note %s. Results of agents are kept for an hour, and only the last one of each agent in a conversation: get_task has the others. search_working_memory shows what there is", quote(key))
 }
 
-func (b *Toolbox) searchNotes(ctx context.Context, c *call) (*llm.Result, error) {
+type noteList struct {
+	Notes []listedNote `json:"notes"`
+	Note  string       `json:"note,omitempty"`
+}
+
+func (b *Toolbox) searchNotes(ctx context.Context, _ *call, args *searchNotesArgs) (*llm.Result, error) {
 	found, err := b.Hub.SearchNotes(ctx, &hubclient.NoteQuery{
-		Words: c.args.Text("query"), Category: c.args.Text("category"), Tags: c.args.Texts("tags"),
-		Namespace: strings.Trim(c.args.Text("namespace"), "/"), Limit: maxHits,
+		Words: args.Query, Category: args.Category, Tags: args.Tags, Namespace: strings.Trim(args.Namespace, "/"), Limit: maxHits,
 	})
 	if err != nil {
 		return nil, err
 	}
-	answer := struct {
-		Notes []listedNote `json:"notes"`
-		Note  string       `json:"note,omitempty"`
-	}{Notes: []listedNote{}}
+	answer := noteList{Notes: []listedNote{}}
 	for i := range found {
 		l := b.outline(&found[i])
 		l.Preview = b.shown(&found[i], pieceOf(found[i].Text(), 0, maxNote, guard.MaxText))
@@ -264,13 +266,13 @@ func (b *Toolbox) ownKey(key string) (string, error) {
 	return mine + rest, nil
 }
 
-func (b *Toolbox) saveNote(ctx context.Context, c *call) (*llm.Result, error) {
-	key, err := b.ownKey(c.args.Text("key"))
+func (b *Toolbox) saveNote(ctx context.Context, _ *call, args *saveNoteArgs) (*llm.Result, error) {
+	key, err := b.ownKey(args.Key)
 	if err != nil {
 		return nil, err
 	}
-	note := &adminjson.NewNote{Value: c.args.Text("data"), Category: c.args.Text("category"), Tags: c.args.Texts("tags")}
-	if ttl := time.Duration(c.args.Number("ttl_minutes", 0) * float64(time.Minute)); ttl > 0 {
+	note := &adminjson.NewNote{Value: args.Data, Category: args.Category, Tags: args.Tags}
+	if ttl := time.Duration(args.Minutes * float64(time.Minute)); ttl > 0 {
 		note.TTL = ttl.String()
 	}
 	n, err := b.Hub.SaveNote(ctx, key, note)
@@ -281,15 +283,17 @@ func (b *Toolbox) saveNote(ctx context.Context, c *call) (*llm.Result, error) {
 	return structured(&l)
 }
 
-func (b *Toolbox) deleteNote(ctx context.Context, c *call) (*llm.Result, error) {
-	key, err := b.ownKey(c.args.Text("key"))
+type deleted struct {
+	Key string `json:"deleted"`
+}
+
+func (b *Toolbox) deleteNote(ctx context.Context, _ *call, args *ownNoteArgs) (*llm.Result, error) {
+	key, err := b.ownKey(args.Key)
 	if err != nil {
 		return nil, err
 	}
 	if err := b.Hub.DeleteNote(ctx, key); err != nil {
 		return nil, err
 	}
-	return structured(&struct {
-		Deleted string `json:"deleted"`
-	}{cmp.Or(b.shownKey(key), c.args.Text("key"))})
+	return structured(&deleted{cmp.Or(b.shownKey(key), args.Key)})
 }

@@ -8,30 +8,30 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
 
-// askMinutes is the default wait of ask_human.
-const askMinutes = 5
+type askArgs struct {
+	Question string  `json:"question" max:"8000" jsonschema:"What you want to know, with all that is needed to answer it."`
+	Minutes  float64 `json:"timeout_minutes,omitempty" min:"0.001" max:"1440" default:"5" jsonschema:"How long to wait for the answer."`
+}
+
+type updateArgs struct {
+	Text string `json:"text" max:"2000" jsonschema:"What you are doing, in one sentence."`
+}
 
 // people returns the tools that reach people.
-func (b *Toolbox) people() []tool {
-	ask := args.Fields{
-		{Name: "question", Required: true, Max: 8000, Description: "What you want to know, with all that is needed to answer it."},
-		{Name: "timeout_minutes", Kind: args.Number, Min: 0.001, Max: maxMinutes, Default: askMinutes, Description: "How long to wait for the answer."},
-	}
-	update := args.Fields{{Name: "text", Required: true, Max: 2000, Description: "What you are doing, in one sentence."}}
-	return []tool{
-		{fields: ask, run: b.askHuman, Tool: llm.Tool{
-			Name: "ask_human", Title: "Ask a person", Output: schemaOf(answerOutput), Repeatable: b.Session != "",
+func (b *Toolbox) people() []llm.Tool {
+	return []llm.Tool{
+		offer(b, llm.Tool{
+			Name: "ask_human", Title: "Ask a person", Output: resultOf[answered](), Repeatable: b.Session != "",
 			Description: "Asks a person and waits for the answer. Only for questions that a person alone can answer or decide. The same question again gives the same answer.",
-		}},
-		{fields: update, run: b.sendUpdate, Tool: llm.Tool{
-			Name: "send_update", Title: "Report progress", Output: schemaOf(updateOutput), Idempotent: true,
+		}, b.askHuman),
+		offer(b, llm.Tool{
+			Name: "send_update", Title: "Report progress", Output: resultOf[updated](), Idempotent: true,
 			Description: "Reports your progress to the waiting user. It is not an answer.",
-		}},
+		}, b.sendUpdate),
 	}
 }
 
@@ -42,9 +42,8 @@ type answered struct {
 	Next     string `json:"next,omitempty"`
 }
 
-func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
-	question := c.args.Text("question")
-	answer, err := b.askPerson(ctx, c, question)
+func (b *Toolbox) askHuman(ctx context.Context, c *call, args *askArgs) (*llm.Result, error) {
+	answer, err := b.askPerson(ctx, c, args)
 	switch {
 	case errors.Is(err, hubclient.ErrRefused):
 		return structured(&answered{Next: reason(b.Guard, err)})
@@ -57,26 +56,29 @@ func (b *Toolbox) askHuman(ctx context.Context, c *call) (*llm.Result, error) {
 }
 
 // askPerson asks the user of the call, or otherwise through the inbox.
-func (b *Toolbox) askPerson(ctx context.Context, c *call, question string) (*llm.Answer, error) {
+func (b *Toolbox) askPerson(ctx context.Context, c *call, args *askArgs) (*llm.Answer, error) {
 	if c.Ask != nil {
-		answer, err := c.Ask(ctx, &llm.Question{Parts: []*a2a.Part{a2a.NewTextPart(question)}})
+		answer, err := c.Ask(ctx, &llm.Question{Parts: []*a2a.Part{a2a.NewTextPart(args.Question)}})
 		if err == nil || ctx.Err() != nil {
 			return answer, err
 		}
 	}
 	return b.Hub.AskPerson(ctx, &hubclient.PersonQuestion{
-		Key: digest(b.SessionID(), "ask_human", question), Text: question, Agent: b.Self,
-		Wait: time.Duration(c.args.Number("timeout_minutes", askMinutes) * float64(time.Minute)),
+		Key: digest(b.SessionID(), "ask_human", args.Question), Text: args.Question, Agent: b.Self,
+		Wait: time.Duration(args.Minutes * float64(time.Minute)),
 	})
 }
 
-func (b *Toolbox) sendUpdate(_ context.Context, c *call) (*llm.Result, error) {
-	answer := struct {
-		Sent bool   `json:"sent"`
-		Note string `json:"note,omitempty"`
-	}{Sent: c.Progress != nil}
+// updated is the answer of send_update.
+type updated struct {
+	Sent bool   `json:"sent"`
+	Note string `json:"note,omitempty"`
+}
+
+func (b *Toolbox) sendUpdate(_ context.Context, c *call, args *updateArgs) (*llm.Result, error) {
+	answer := updated{Sent: c.Progress != nil}
 	if c.Progress != nil {
-		c.Progress(llm.Progress{Text: c.args.Text("text")})
+		c.Progress(llm.Progress{Text: args.Text})
 	} else {
 		answer.Note = "No user is watching. Continue."
 	}

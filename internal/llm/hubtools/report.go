@@ -29,7 +29,7 @@ type report struct {
 	ContextID string     `json:"context_id,omitempty"`
 	State     string     `json:"state"`
 	// Waiting is the code of the reason for which the task does not proceed; empty if nothing holds it up.
-	Waiting string `json:"waiting,omitempty"`
+	Waiting string `json:"waiting,omitempty" jsonschema:"Why the task waits, such as no-worker or agent-paused."`
 	// Result is the agent's question, its answer, or the reason why there is none.
 	Result string `json:"result,omitempty"`
 	// Progress is the last message of an agent that is still working.
@@ -39,7 +39,7 @@ type report struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
+func (b *Toolbox) reportOf(c *call, s *hubclient.Sent, offset int) report {
 	author := guard.Agent(s.Agent)
 	r := report{Agent: plainName(s.Agent), State: client.StateName(a2a.TaskStateCompleted)}
 	if s.Task != nil {
@@ -53,7 +53,7 @@ func (b *Toolbox) reportOf(c *call, s *hubclient.Sent) report {
 	if !guard.IsName(r.ContextID) {
 		r.ContextID = "" // its caller has named it
 	}
-	p := pieceOf(s.Reply(), int(c.args.Number("offset", 0)), maxReply, c.room(2))
+	p := pieceOf(s.Reply(), offset, maxReply, c.room(2))
 	quoted := b.Guard.QuotePiece(author, p.whole, p.from, p.to).Text
 	if p.to == p.from {
 		quoted = ""

@@ -2,66 +2,56 @@ package hubtools
 
 import (
 	"encoding/json"
-	"strings"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
-// JSON Schemas of the results: the members of the data part. A member whose name ends in "?" is
-// optional.
-const (
-	text   = `{"type":"string"}`
-	texts  = `{"type":"array","items":{"type":"string"}}`
-	number = `{"type":"number"}`
-	flag   = `{"type":"boolean"}`
-	moment = `{"type":"string","format":"date-time"}`
-	// waiting is not an enumeration: a hub of a later version may have further reasons.
-	waiting = `{"type":"string","description":"Why the task waits, such as no-worker or agent-paused."}`
-)
+var results sync.Map // of json.RawMessage by the type of the result
 
-var (
-	reportMembers = []string{
-		"agent", text, "task_id?", text, "context_id?", text, "state", text, "waiting?", waiting, "result?", text,
-		"progress?", text, "data?", text, "next?", text,
+// resultOf returns the schema of the data part of a result. A member with omitempty is optional.
+func resultOf[A any]() json.RawMessage {
+	t := reflect.TypeFor[A]()
+	if b, ok := results.Load(t); ok {
+		return b.(json.RawMessage)
 	}
-	invokeOutput = append([]string{"working_memory_key", text, "working_memory_data_key?", text}, reportMembers...)
-	chatOutput   = []string{
-		"agent", text, "reply", text, "state", text, "contextId?", text, "taskId?", text, "progress?", text, "working_memory_key?", text, "data?", text, "next?", text,
+	s, err := jsonschema.For[A](resultTypes())
+	if err != nil {
+		panic(err) // the types are our own
 	}
-	taskOutput  = []string{"tasks", listOf(taskMembers), "next_page_token?", text}
-	taskMembers = []string{"agent", text, "task_id", text, "context_id?", text, "state", text, "waiting?", waiting, "updated?", moment}
-
-	skillMembers = []string{"id", text, "description?", text}
-	agentMembers = []string{"name", text, "description", text, "lastSeen?", text, "skills", listOf(skillMembers)}
-	agentsOutput = []string{"agents", listOf(agentMembers), "note?", text}
-	cardOutput   = []string{"name", text, "lastSeen?", text, "card", text}
-	foundMembers = []string{"id", text, "type", `{"enum":["a2a","mcp"]}`, "summary", text, "relevance_score", number, "top_skills?", texts, "top_tools?", texts}
-	foundOutput  = []string{"results", listOf(foundMembers), "note?", text}
-
-	noteMembers = []string{
-		"key", text, "about?", text, "value?", text, "preview?", text, "size", number, "category?", text, "tags?", texts,
-		"updated?", moment, "expires?", moment, "relevance_score?", number,
-	}
-	readOutput       = append([]string{"offset?", number, "next_offset?", number, "next?", text}, noteMembers...)
-	notesOutput      = []string{"notes", listOf(noteMembers), "note?", text}
-	deletedOutput    = []string{"deleted", text}
-	refreshedOutput  = []string{"agent", text, "status", text, "skills", listOf(skillMembers), "error?", text}
-	unregisterOutput = []string{"unregistered", text}
-	answerOutput     = []string{"answered", flag, "answer?", text, "next?", text}
-	updateOutput     = []string{"sent", flag, "note?", text}
-)
-
-// members returns the schema of an object with these members.
-func members(pairs []string) string {
-	var properties, required []string
-	for i := 0; i < len(pairs); i += 2 {
-		name, optional := strings.CutSuffix(pairs[i], "?")
-		properties = append(properties, `"`+name+`":`+pairs[i+1])
-		if !optional {
-			required = append(required, `"`+name+`"`)
-		}
-	}
-	return `{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":[` + strings.Join(required, ",") + `]}`
+	simplify(s)
+	b, _ := results.LoadOrStore(t, schemaJSON(s))
+	return b.(json.RawMessage)
 }
 
-func listOf(pairs []string) string { return `{"type":"array","items":` + members(pairs) + `}` }
+// resultTypes returns the schemas of types that their kind in Go does not describe.
+func resultTypes() *jsonschema.ForOptions {
+	service, err := jsonschema.For[adminjson.Result](nil)
+	if err != nil {
+		panic(err) // the type is our own
+	}
+	service.Properties["type"].Enum = []any{"a2a", "mcp"}
+	return &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[time.Time]():        {Type: "string", Format: "date-time"},
+		reflect.TypeFor[adminjson.Result](): service,
+	}}
+}
 
-func schemaOf(pairs []string) json.RawMessage { return json.RawMessage(members(pairs)) }
+// simplify removes null for slices, which no result has, and allows the further members of later
+// versions.
+func simplify(s *jsonschema.Schema) {
+	if len(s.Types) > 0 {
+		s.Type, s.Types = s.Types[len(s.Types)-1], nil
+	}
+	s.AdditionalProperties = nil
+	if s.Items != nil {
+		simplify(s.Items)
+	}
+	for _, p := range s.Properties {
+		simplify(p)
+	}
+}

@@ -7,10 +7,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/args"
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 )
@@ -49,49 +49,34 @@ func (b *Toolbox) SessionID() string {
 	return b.session
 }
 
-// tool is an entry of the box.
-type tool struct {
-	llm.Tool
-	fields args.Fields
-	// run performs a call with decoded arguments.
-	run func(ctx context.Context, c *call) (*llm.Result, error)
-}
-
 // call is a call of a tool.
 type call struct {
 	*llm.Call
-	args args.Values
 	// key identifies the call within its session; empty if the call is not repeated.
 	key string
 }
 
 // Tools implements llm.Source. It sends no requests.
 func (b *Toolbox) Tools(context.Context) ([]llm.Tool, error) {
-	var tools []llm.Tool
-	for _, table := range [][]tool{b.calls(), b.finding(), b.following(), b.notes(), b.registering(), b.people()} {
-		for i := range table {
-			tools = append(tools, b.offered(&table[i]))
-		}
-	}
-	return tools, nil
+	return slices.Concat(b.calls(), b.finding(), b.following(), b.notes(), b.registering(), b.people()), nil
 }
 
-// offered returns an entry as an llm.Tool.
-func (b *Toolbox) offered(t *tool) llm.Tool {
-	o := t.Tool
-	o.Input = t.fields.Schema()
-	o.Call = func(ctx context.Context, c *llm.Call) (*llm.Result, error) {
-		values, err := t.fields.Read(c.Arguments)
-		if err != nil {
-			return problem("%s", err), nil
+// offer returns a tool of the box with the arguments A, which run performs.
+func offer[A any](b *Toolbox, t llm.Tool, run func(context.Context, *call, *A) (*llm.Result, error)) llm.Tool {
+	f := formOf[A]()
+	t.Input = schemaJSON(f.schema)
+	t.Call = func(ctx context.Context, c *llm.Call) (*llm.Result, error) {
+		a := new(A)
+		if _, wrong := f.read(c.Arguments, a); wrong != "" {
+			return problem("%s", wrong), nil
 		}
-		r, err := t.run(ctx, &call{c, values, b.Key(t.Name, c)})
+		r, err := run(ctx, &call{c, b.Key(t.Name, c)}, a)
 		if err != nil {
 			return failed(b.Guard, t.Name, err)
 		}
 		return r, nil
 	}
-	return o
+	return t
 }
 
 // Changed implements llm.Source: the tools never change.

@@ -244,7 +244,7 @@ func TestFilesInResults(t *testing.T) {
 		{Parts: a2a.ContentParts{a2a.NewTextPart(strings.Repeat("x", maxReply+7)), a2a.NewRawPart(make([]byte, maxRaw)), png}},
 	}}}
 	b := new(Toolbox)
-	r := b.reportOf(&call{Call: new(llm.Call)}, sent)
+	r := b.reportOf(&call{Call: new(llm.Call)}, sent, 0)
 	if !strings.Contains(r.Result, "\ntwo\npieces\nxxx") || !strings.Contains(r.Result, "more characters") {
 		t.Errorf("the text is %.80s", r.Result)
 	}
@@ -301,7 +301,7 @@ func TestReadInPieces(t *testing.T) {
 				if room > 0 && len(raw) > room {
 					t.Fatalf("%s: a piece has %d bytes, and room for %d", name, len(raw), room)
 				}
-				var a readNoteAnswer
+				var a notePiece
 				if err := json.Unmarshal(raw, &a); err != nil {
 					t.Fatal(err)
 				}
@@ -347,7 +347,7 @@ func TestProgressIsNoResult(t *testing.T) {
 	working := &hubclient.Sent{Agent: "x", Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{
 		State: a2a.TaskStateWorking, Message: a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("half way")),
 	}}}
-	r := new(Toolbox).reportOf(&call{Call: new(llm.Call)}, working)
+	r := new(Toolbox).reportOf(&call{Call: new(llm.Call)}, working, 0)
 	if r.Result != "" || !strings.Contains(r.Progress, "half way") {
 		t.Errorf("the report is %+v", r)
 	}
@@ -366,7 +366,7 @@ func TestDataOfReports(t *testing.T) {
 		if parts[0] != nil {
 			task.Artifacts = []*a2a.Artifact{{Parts: parts[0]}}
 		}
-		r := new(Toolbox).reportOf(&call{Call: new(llm.Call)}, &hubclient.Sent{Agent: "x", Task: task})
+		r := new(Toolbox).reportOf(&call{Call: new(llm.Call)}, &hubclient.Sent{Agent: "x", Task: task}, 0)
 		if got := labelled(t, r.Data); got != `{"title":"T"}` {
 			t.Errorf("%s: the data is %q", name, got)
 		}

@@ -1,4 +1,4 @@
-package args_test
+package hubtools
 
 import (
 	"bytes"
@@ -8,39 +8,39 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/parley-a2a/parley/internal/llm/args"
 )
 
-var fields = args.Fields{
-	{Name: "agent_name", Required: true, Max: 10},
-	{Name: "colour", Enum: []string{"red", "blue"}},
-	{Name: "data", Kind: args.Object},
-	{Name: "metadata", Kind: args.Scalars, Reserved: []string{"skill"}},
-	{Name: "minutes", Kind: args.Number, Max: 60, Default: 5},
-	{Name: "limit", Kind: args.Whole, Min: 1, Max: 9},
-	{Name: "done", Kind: args.Flag},
-	{Name: "tags", Kind: args.Texts, Max: 5},
+// tryArgs have an argument of each kind.
+type tryArgs struct {
+	Agent    string          `json:"agent_name" max:"10"`
+	Colour   string          `json:"colour,omitempty" enum:"red,blue"`
+	Data     json.RawMessage `json:"data,omitempty"`
+	Metadata scalars         `json:"metadata,omitempty"`
+	Minutes  float64         `json:"minutes,omitempty" min:"0" max:"60" default:"5"`
+	Limit    whole           `json:"limit,omitempty" min:"1" max:"9"`
+	Done     bool            `json:"done,omitempty"`
+	Tags     []string        `json:"tags,omitempty" max:"5"`
 }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	got, err := fields.Read([]byte(` {"agent_name":"echo","colour":"red","data":{"n":12345678901234567890},"metadata":{"a":"x","b":1.50,"c":true},
-		"minutes":0,"limit":3.0,"done":true,"tags":["a","b"]} `))
-	if err != nil {
-		t.Fatal(err)
+	var got tryArgs
+	_, wrong := formOf[tryArgs]().read([]byte(` {"agent_name":"echo","colour":"red","data":{"n":12345678901234567890},"metadata":{"a":"x","b":1.50,"c":true},
+		"minutes":0,"limit":3.0,"done":true,"tags":["a","b"]} `), &got)
+	if wrong != "" {
+		t.Fatal(wrong)
 	}
-	want := args.Values{
-		"agent_name": "echo", "colour": "red", "data": json.RawMessage(`{"n":12345678901234567890}`),
-		"metadata": map[string]any{"a": "x", "b": json.Number("1.50"), "c": true}, "minutes": 0.0, "limit": 3.0, "done": true,
-		"tags": []string{"a", "b"},
+	want := tryArgs{
+		Agent: "echo", Colour: "red", Data: json.RawMessage(`{"n":12345678901234567890}`),
+		Metadata: scalars{"a": "x", "b": json.Number("1.50"), "c": true}, Limit: 3, Done: true, Tags: []string{"a", "b"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("values mismatch (-want +got):\n%s", diff)
+		t.Errorf("arguments mismatch (-want +got):\n%s", diff)
 	}
-	got, err = fields.Read([]byte(`{"agent_name":"echo","minutes":null}`))
-	if err != nil || got.Number("minutes", 5) != 5 || got.Text("colour") != "" || got.Flag("done") || got.Object("data") != nil || got.Scalars("metadata") != nil || got.Texts("tags") != nil {
-		t.Errorf("left out: %v, %v", got, err)
+	got = tryArgs{}
+	_, wrong = formOf[tryArgs]().read([]byte(`{"agent_name":"echo","minutes":null}`), &got)
+	if diff := cmp.Diff(tryArgs{Agent: "echo", Minutes: 5}, got); diff != "" || wrong != "" {
+		t.Errorf("omitted arguments: %s, mismatch (-want +got):\n%s", wrong, diff)
 	}
 }
 
@@ -78,36 +78,35 @@ var wrongs = []struct{ raw, want string }{
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range wrongs {
-		v, err := fields.Read([]byte(tt.raw))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || v != nil {
-			t.Errorf("Read(%.60s) = %v, %v\nwant %s", tt.raw, v, err, tt.want)
-		}
-		if err != nil && len(err.Error()) > 1500 {
-			t.Errorf("Read(%.60s): the error has %d bytes", tt.raw, len(err.Error()))
+		_, wrong := formOf[tryArgs]().read([]byte(tt.raw), new(tryArgs))
+		if !strings.Contains(wrong, tt.want) || len(wrong) > 1500 {
+			t.Errorf("read(%.60s) = %s\nwant %s", tt.raw, wrong, tt.want)
 		}
 	}
 	many := `{"agent_name":"x"`
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		many += `,"` + name + strings.Repeat("x", 1000) + `":1`
 	}
-	if _, err := fields.Read([]byte(many + "}")); err == nil || !strings.Contains(err.Error(), "2 further arguments are wrong") {
-		t.Errorf("seven wrong arguments: %v", err)
+	if _, wrong := formOf[tryArgs]().read([]byte(many+"}"), new(tryArgs)); !strings.Contains(wrong, "2 further arguments are wrong") || len(wrong) > 1500 {
+		t.Errorf("seven wrong arguments: %s", wrong)
 	}
 }
 
 func TestReadOpen(t *testing.T) {
 	t.Parallel()
-	v, more, err := fields.ReadOpen([]byte(`{"agent_name":"x","tone":"kind","n":3}`))
-	if diff := cmp.Diff(map[string]any{"tone": "kind", "n": json.Number("3")}, more); diff != "" || err != nil || v.Text("agent_name") != "x" {
-		t.Errorf("ReadOpen = %v, %v, mismatch (-want +got):\n%s", v, err, diff)
+	open := formOf[tryArgs]().opened([]string{"colour"})
+	var got tryArgs
+	more, wrong := open.read([]byte(`{"agent_name":"x","tone":"kind","n":3,"Agent_Name":"y","colour":"green"}`), &got)
+	if diff := cmp.Diff(map[string]any{"tone": "kind", "n": json.Number("3"), "Agent_Name": "y", "colour": "green"}, more); diff != "" || wrong != "" || got.Agent != "x" || got.Colour != "" {
+		t.Errorf("read = %+v, %s, mismatch (-want +got):\n%s", got, wrong, diff)
 	}
 	for raw, want := range map[string]string{
 		`{"agent_name":"x","other":{"a":1}}`:     `"other" is a further argument, and must be a string, a number, true or false, not an object`,
 		`{"agent_name":"x","meta_data":{"a":1}}`: `there is no argument "meta_data" (did you mean "metadata"?)`,
 		`{"other":1}`:                            `"agent_name" is missing`,
 	} {
-		if _, _, err := fields.ReadOpen([]byte(raw)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ReadOpen(%s) = %v, want %s", raw, err, want)
+		if _, wrong := open.read([]byte(raw), new(tryArgs)); !strings.Contains(wrong, want) {
+			t.Errorf("read(%s) = %s, want %s", raw, wrong, want)
 		}
 	}
 }
@@ -154,11 +153,11 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"agent_name":"echo","minutes":0.5,"metadata":{"a":1},"tags":["a"],"data":{}}`))
-	schema := compiled(f, fields.Schema())
-	open := compiled(f, fields.OpenSchema())
+	closed, open := formOf[tryArgs](), formOf[tryArgs]().opened(nil)
+	schema, openSchema := compiled(f, schemaJSON(closed.schema)), compiled(f, schemaJSON(open.schema))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		v, err := fields.Read(raw)
-		_, _, openErr := fields.ReadOpen(raw)
+		_, wrong := closed.read(raw, new(tryArgs))
+		_, openWrong := open.read(raw, new(tryArgs))
 		doc, bad := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 		if len(bytes.TrimSpace(raw)) == 0 {
 			doc, bad = nil, nil
@@ -166,18 +165,18 @@ func FuzzRead(f *testing.F) {
 		if bad == nil {
 			doc = withoutNulls(doc)
 		}
-		if err == nil && (bad != nil || schema.Validate(doc) != nil) {
-			t.Errorf("Read(%q) = %v, which does not fit the schema: %v", raw, v, schema.Validate(doc))
+		if wrong == "" && (bad != nil || schema.Validate(doc) != nil) {
+			t.Errorf("read(%q) is right, and does not fit the schema: %v", raw, schema.Validate(doc))
 		}
-		if openErr == nil && (bad != nil || open.Validate(doc) != nil) {
-			t.Errorf("ReadOpen(%q) does not fit the schema: %v", raw, open.Validate(doc))
+		if openWrong == "" && (bad != nil || openSchema.Validate(doc) != nil) {
+			t.Errorf("read(%q) of the open form does not fit the schema: %v", raw, openSchema.Validate(doc))
 		}
-		if err != nil && openErr == nil && bad == nil && schema.Validate(doc) == nil {
-			t.Errorf("Read(%q) = %v, which fits the schema", raw, err)
+		if wrong != "" && openWrong == "" && bad == nil && schema.Validate(doc) == nil {
+			t.Errorf("read(%q) = %s, which fits the schema", raw, wrong)
 		}
-		for _, e := range []error{err, openErr} {
-			if e != nil && (len(e.Error()) > 4000 || !strings.HasPrefix(e.Error(), "The arguments are not right: ")) {
-				t.Errorf("Read(%.100q): the error has %d bytes: %v", raw, len(e.Error()), e)
+		for _, text := range []string{wrong, openWrong} {
+			if text != "" && (len(text) > 4000 || !strings.HasPrefix(text, "The arguments are not right: ")) {
+				t.Errorf("read(%.100q): the text has %d bytes: %s", raw, len(text), text)
 			}
 		}
 	})
