@@ -133,7 +133,8 @@ func Dial(ctx context.Context, cfg *Config) (*Agent, error) {
 		return nil, err
 	}
 	b := &hubtools.Bridge{
-		Source: p, Allow: cfg.SkillFilter.Allow, Block: cfg.SkillFilter.Block, Guard: cfg.Screening.guard(),
+		Source: p, Allow: cfg.SkillFilter.Allow, Block: cfg.SkillFilter.Block,
+		Box:     &hubtools.Toolbox{Guard: cfg.Screening.guard()},
 		Timeout: time.Duration(cfg.TimeoutMs) * time.Millisecond, Refresh: 10 * time.Minute,
 	}
 	if cfg.SkillID != "" {

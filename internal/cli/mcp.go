@@ -42,19 +42,18 @@ func (c *mcpCmd) Run(ctx context.Context, o *OS) error {
 		return usagef("--log-level: %w", err)
 	}
 	logger := slog.New(slog.NewTextHandler(o.Stderr, &slog.HandlerOptions{Level: level}))
-	direct, err := c.direct()
-	if err != nil {
-		return err
-	}
 	var web *http.Client // nil is the client of hubclient, which follows no redirects either
 	if c.files() != nil {
-		web = direct
+		var err error
+		if web, err = c.direct(); err != nil {
+			return err
+		}
 	}
 	hub := &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Logger: logger}
 	s := endpoint.NewServer(version.Version)
 	s.Tools = endpoint.Offered(&hubtools.Toolbox{Hub: hub, Session: c.Session}, c.Toolbox, c.Bridge)
 	s.Choice, s.Logger = choice, logger
-	s.Library = &endpoint.Library{URL: c.base(), Key: c.APIKey, HTTP: direct}
+	s.Library = &endpoint.Library{Hub: &hubclient.Hub{URL: c.base(), Key: c.APIKey, HTTP: web, Patience: -1}}
 	in, ok := o.Stdin.(io.ReadCloser)
 	if !ok {
 		in = io.NopCloser(o.Stdin)

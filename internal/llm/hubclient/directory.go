@@ -13,14 +13,14 @@ import (
 // Agents returns all agents in the order of their names, without their cards.
 func (h *Hub) Agents(ctx context.Context) ([]adminjson.Agent, error) {
 	var list adminjson.AgentList
-	if err := h.ask(ctx, &request{method: http.MethodGet, path: "/agents", out: &list, again: true}); err != nil {
+	if err := h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/agents", out: &list, again: true}); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.Agents, func(a, b adminjson.Agent) int { return strings.Compare(a.Name, b.Name) })
 	return list.Agents, nil
 }
 
-func agentPath(name string) string { return "/agents/" + url.PathEscape(name) }
+func agentPath(name string) string { return apiRoot + "/agents/" + url.PathEscape(name) }
 
 // Agent returns an agent with its card. name is its name in the hub or its display name.
 func (h *Hub) Agent(ctx context.Context, name string) (*adminjson.Agent, error) {
@@ -31,7 +31,7 @@ func (h *Hub) Agent(ctx context.Context, name string) (*adminjson.Agent, error) 
 // Search returns the agents and MCP servers that match a query, the best first.
 func (h *Hub) Search(ctx context.Context, query string, limit int) ([]adminjson.Result, error) {
 	var found adminjson.Found
-	err := h.ask(ctx, &request{method: http.MethodGet, path: "/search", query: parameters("q", query, "limit", count(limit)), out: &found, again: true})
+	err := h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/search", query: parameters("q", query, "limit", count(limit)), out: &found, again: true})
 	return found.Results, err
 }
 

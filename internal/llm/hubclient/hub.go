@@ -119,7 +119,7 @@ func (h *Hub) header() http.Header {
 	return header
 }
 
-// request is a request to the hub's own API.
+// request is a request to the hub.
 type request struct {
 	method, path string
 	query        url.Values
@@ -182,6 +182,21 @@ func (h *Hub) try(ctx context.Context, r *request) error {
 	return nil
 }
 
+// Open sends a request without a body to a path below the URL, once. The caller closes the body of
+// the response, whatever its status.
+func (h *Hub) Open(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
+	req, err := h.newRequest(ctx, &request{method: method, path: path, query: query})
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("A2A-Version", "1.0")
+	resp, err := h.http().Do(req)
+	if err != nil {
+		return nil, h.unanswered(ctx, err)
+	}
+	return resp, nil
+}
+
 func (h *Hub) newRequest(ctx context.Context, r *request) (*http.Request, error) {
 	var body io.Reader
 	if r.in != nil {
@@ -191,7 +206,7 @@ func (h *Hub) newRequest(ctx context.Context, r *request) (*http.Request, error)
 		}
 		body = bytes.NewReader(b)
 	}
-	target := h.base() + apiRoot + r.path
+	target := h.base() + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
@@ -199,9 +214,7 @@ func (h *Hub) newRequest(ctx context.Context, r *request) (*http.Request, error)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not the URL of a hub: %w", h.URL, err)
 	}
-	if h.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+h.Key)
-	}
+	req.Header = h.header()
 	if r.in != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}

@@ -36,7 +36,7 @@ func TaskOfKey(key string) a2a.TaskID {
 // note sends a request about the note with a key, and returns the note in the response.
 func (h *Hub) note(ctx context.Context, method, key string, in any) (*adminjson.Note, error) {
 	n := new(adminjson.Note)
-	return n, h.ask(ctx, &request{method: method, path: "/memory/note", query: url.Values{"key": {key}}, in: in, out: n, again: true})
+	return n, h.ask(ctx, &request{method: method, path: apiRoot + "/memory/note", query: url.Values{"key": {key}}, in: in, out: n, again: true})
 }
 
 // settling is the time within which a result's note follows the end of its task.
@@ -60,7 +60,7 @@ func (h *Hub) Note(ctx context.Context, key string) (*adminjson.Note, error) {
 		return json.Unmarshal([]byte(data), &n) == nil && n.Key == key
 	}
 	// The stream also reports existing notes.
-	if h.listen(ctx, &request{method: http.MethodGet, path: "/memory/events", query: url.Values{"prefix": {key}}}, stored) != nil {
+	if h.listen(ctx, &request{method: http.MethodGet, path: apiRoot + "/memory/events", query: url.Values{"prefix": {key}}}, stored) != nil {
 		return n, err
 	}
 	return h.note(ctx, http.MethodGet, key, nil)
@@ -73,7 +73,7 @@ func (h *Hub) SaveNote(ctx context.Context, key string, n *adminjson.NewNote) (*
 
 // DeleteNote deletes a note.
 func (h *Hub) DeleteNote(ctx context.Context, key string) error {
-	return h.ask(ctx, &request{method: http.MethodDelete, path: "/memory/note", query: url.Values{"key": {key}}})
+	return h.ask(ctx, &request{method: http.MethodDelete, path: apiRoot + "/memory/note", query: url.Values{"key": {key}}})
 }
 
 // NoteQuery selects notes. Zero fields do not restrict the selection.
@@ -89,6 +89,6 @@ func (h *Hub) SearchNotes(ctx context.Context, q *NoteQuery) ([]adminjson.Note, 
 	values := parameters("q", q.Words, "category", q.Category, "namespace", q.Namespace, "limit", count(q.Limit))
 	values["tag"] = q.Tags
 	var found adminjson.NoteList
-	err := h.ask(ctx, &request{method: http.MethodGet, path: "/memory/search", query: values, out: &found, again: true})
+	err := h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/memory/search", query: values, out: &found, again: true})
 	return found.Notes, err
 }

@@ -33,17 +33,14 @@ func (h *Hub) AskPerson(ctx context.Context, q *PersonQuestion) (*llm.Answer, er
 	// the item to withdraw.
 	put, done := context.WithTimeoutCause(context.WithoutCancel(ctx), acceptTimeout+h.patience(), errors.New("the hub does not answer"))
 	defer done()
-	err := h.ask(put, &request{method: http.MethodPost, path: "/inbox", in: &in, out: &it, again: q.Key != ""})
+	err := h.ask(put, &request{method: http.MethodPost, path: apiRoot + "/inbox", in: &in, out: &it, again: q.Key != ""})
 	if errors.Is(err, ErrNotFound) {
 		return nil, Refusef("this hub has no inbox, so that no person can be asked")
 	}
 	if err != nil {
 		return nil, err
 	}
-	wait, cancel := ctx, context.CancelFunc(func() {})
-	if q.Wait > 0 {
-		wait, cancel = context.WithTimeoutCause(ctx, q.Wait, errWaitOver)
-	}
+	wait, cancel := waiting(ctx, q.Wait)
 	defer cancel()
 	err = h.awaitItem(wait, &it)
 	switch {
@@ -83,7 +80,7 @@ func (h *Hub) readInbox(ctx context.Context, it *inbox.Item, received *bool) err
 		*received = err == nil
 		return err == nil && it.State != inbox.Open, err
 	}
-	return h.events(ctx, &request{method: http.MethodGet, path: "/inbox/events"}, opened, func(data string) bool {
+	return h.events(ctx, &request{method: http.MethodGet, path: apiRoot + "/inbox/events"}, opened, func(data string) bool {
 		var changed inbox.Item
 		if json.Unmarshal([]byte(data), &changed) == nil && changed.ID == it.ID {
 			*it = changed
@@ -93,7 +90,7 @@ func (h *Hub) readInbox(ctx context.Context, it *inbox.Item, received *bool) err
 }
 
 func (h *Hub) readItem(ctx context.Context, it *inbox.Item) error {
-	return h.ask(ctx, &request{method: http.MethodGet, path: "/inbox/" + string(it.ID), out: it, again: true})
+	return h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/inbox/" + string(it.ID), out: it, again: true})
 }
 
 // withdraw withdraws a question whose caller no longer waits.
@@ -101,7 +98,7 @@ func (h *Hub) withdraw(ctx context.Context, id inbox.ID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	in := adminjson.Decision{Text: "The agent that asked no longer waits."}
-	r := &request{method: http.MethodPost, path: "/inbox/" + string(id) + "/refuse", in: in}
+	r := &request{method: http.MethodPost, path: apiRoot + "/inbox/" + string(id) + "/refuse", in: in}
 	if err := h.try(ctx, r); err != nil && h.Logger != nil {
 		h.Logger.Warn("a question could not be withdrawn", "item", id, "error", err)
 	}

@@ -52,6 +52,14 @@ const (
 // errWaitOver is the cause of the end of a wait that has timed out.
 var errWaitOver = errors.New("the time to wait is over")
 
+// waiting returns a context that ends after wait, unless that is zero or negative.
+func waiting(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
+	if wait <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, wait, errWaitOver)
+}
+
 // Send sends a message to an agent. It waits until the task has ended or waits for its caller,
 // or until s.Wait is over, and returns the current task. If ctx ends, it returns the cause; it
 // cancels the task if s.Abort is set, otherwise the task continues. Send waits for an
@@ -73,10 +81,7 @@ func (h *Hub) Send(ctx context.Context, s *Send) (*Sent, error) {
 	if s.Wait == 0 || d.settled() {
 		return d.sent(), nil
 	}
-	wait, cancel := ctx, context.CancelFunc(func() {})
-	if s.Wait > 0 {
-		wait, cancel = context.WithTimeoutCause(ctx, s.Wait, errWaitOver)
-	}
+	wait, cancel := waiting(ctx, s.Wait)
 	defer cancel()
 	err = d.follow(wait)
 	switch {

@@ -16,7 +16,7 @@ import (
 // taskInfo returns the hub's record of a task, which names its agent.
 func (h *Hub) taskInfo(ctx context.Context, id a2a.TaskID) (*adminjson.TaskInfo, error) {
 	var info adminjson.TaskInfo
-	err := h.ask(ctx, &request{method: http.MethodGet, path: "/tasks/" + url.PathEscape(string(id)), out: &info, again: true})
+	err := h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/tasks/" + url.PathEscape(string(id)), out: &info, again: true})
 	return &info, noTask(err)
 }
 
@@ -118,7 +118,7 @@ type TaskQuery struct {
 func (h *Hub) Tasks(ctx context.Context, q *TaskQuery) (*adminjson.TaskList, error) {
 	list := new(adminjson.TaskList)
 	values := parameters("agent", q.Agent, "context", q.ContextID, "state", string(q.State), "pageToken", q.PageToken, "pageSize", count(q.Limit))
-	return list, h.ask(ctx, &request{method: http.MethodGet, path: "/tasks", query: values, out: list, again: true})
+	return list, h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/tasks", query: values, out: list, again: true})
 }
 
 // parameters returns the query of names and values without the empty values.

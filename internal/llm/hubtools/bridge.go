@@ -30,11 +30,9 @@ type Source interface {
 type Bridge struct {
 	// Source has the agents. It is required.
 	Source Source
-	// Self is the name of the agent that uses the model; its own skills get no tools. If empty,
-	// the model belongs to no agent.
-	Self string
-	// Session is the conversation of the model, see Toolbox.
-	Session string
+	// Box is the toolbox of the same model and session. Its Self gets no tools, and its Guard labels
+	// and screens text of agents and cards. It is required; a box without a Hub suffices.
+	Box *Toolbox
 	// Joins declares that Source joins a call whose key was used to the first one, as a hub
 	// does. The tools are Repeatable then.
 	Joins bool
@@ -46,11 +44,6 @@ type Bridge struct {
 	Timeout time.Duration
 	// Refresh is the interval at which Run looks for other skills. Zero means a minute.
 	Refresh time.Duration
-	// Guard labels and screens text of agents and cards.
-	Guard guard.Guard
-
-	once sync.Once
-	box  *Toolbox // for the session
 
 	changed wake.Broadcast
 
@@ -63,7 +56,7 @@ var _ llm.Source = (*Bridge)(nil)
 
 // Of returns the bridge to the hub of a toolbox, for the same model and session.
 func Of(b *Toolbox) *Bridge {
-	return &Bridge{Source: b.Hub, Self: b.Self, Session: b.Session, Guard: b.Guard, Joins: true}
+	return &Bridge{Source: b.Hub, Box: b, Joins: true}
 }
 
 const (
@@ -107,7 +100,7 @@ func (b *Bridge) skills(ctx context.Context) ([]skillTool, error) {
 	var pairs []pair
 	for i := range agents {
 		a := &agents[i]
-		if b.Self != "" && strings.EqualFold(a.Name, b.Self) || a.State == adminjson.Gone {
+		if b.Box.Self != "" && strings.EqualFold(a.Name, b.Box.Self) || a.State == adminjson.Gone {
 			continue
 		}
 		for _, s := range a.Skills {
@@ -144,7 +137,7 @@ func (b *Bridge) tool(o *skillTool) llm.Tool {
 	f := o.form()
 	return llm.Tool{
 		Name: o.name, Title: o.title(), Description: b.describe(o),
-		Input: schemaJSON(f.schema), Output: output, Repeatable: b.Joins && b.Session != "",
+		Input: schemaJSON(f.schema), Output: output, Repeatable: b.Joins && b.Box.Session != "",
 		Call: func(ctx context.Context, c *llm.Call) (*llm.Result, error) { return b.call(ctx, o, f, c) },
 	}
 }
@@ -167,7 +160,7 @@ func (b *Bridge) describe(o *skillTool) string {
 			about = text
 		}
 	}
-	return asks + " The description of the skill in its card: " + b.Guard.Quote(guard.Card(o.agent.Name), about).Text
+	return asks + " The description of the skill in its card: " + b.Box.Guard.Quote(guard.Card(o.agent.Name), about).Text
 }
 
 // skillArgs are the arguments of the tool of a skill. It has those for files that the skill accepts.

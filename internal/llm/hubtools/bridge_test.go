@@ -38,7 +38,7 @@ func TestChanged(t *testing.T) {
 		echo := adminjson.Agent{Name: "echo", Skills: []adminjson.Skill{{ID: "echo"}}}
 		s := new(changing)
 		s.set(nil, echo)
-		b := &hubtools.Bridge{Source: s}
+		b := &hubtools.Bridge{Source: s, Box: new(hubtools.Toolbox)}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { b.Run(ctx) })

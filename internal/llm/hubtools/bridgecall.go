@@ -38,24 +38,17 @@ func (b *Bridge) call(ctx context.Context, o *skillTool, f *form, c *llm.Call) (
 	if wrong != "" {
 		return problem("%s", wrong), nil
 	}
-	session := b.session()
 	t := newTalk(b.Source, c, &hubclient.Send{
 		Agent: o.agent.Name, Skill: o.skill.ID, Parts: parts, Metadata: meta, Wait: cmp.Or(b.Timeout, timeoutDefault), Abort: true,
-		ContextID: args.ContextID, TaskID: args.TaskID, Session: session.SessionID(), Key: session.Key(o.name, c),
+		ContextID: args.ContextID, TaskID: args.TaskID, Session: b.Box.SessionID(), Key: b.Box.Key(o.name, c),
 	})
 	sent, err := t.run(ctx)
 	if err != nil {
-		return failed(b.Guard, o.name, err)
+		return failed(b.Box.Guard, o.name, err)
 	}
 	r := b.result(sent)
 	r.Question = t.question
 	return r, nil
-}
-
-// session returns a toolbox without a hub, which only names the session and its calls.
-func (b *Bridge) session() *Toolbox {
-	b.once.Do(func() { b.box = &Toolbox{Session: b.Session} })
-	return b.box
 }
 
 // parts returns the content of the message to the agent, or a description of the mistake.
@@ -128,7 +121,7 @@ func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
 		reply = strings.ToValidUTF8(reply[:maxResponse], "") + "…"
 	}
 	if reply != "" {
-		reply = b.Guard.Quote(author, reply).Text
+		reply = b.Box.Guard.Quote(author, reply).Text
 	}
 	v := map[string]any{"response": reply}
 	r := &llm.Result{Parts: []*a2a.Part{a2a.NewDataPart(v)}}
@@ -158,7 +151,7 @@ func (b *Bridge) result(s *hubclient.Sent) *llm.Result {
 		}
 		r.Files = append(r.Files, p)
 	}
-	r.Parts = append(r.Parts, Files(b.Guard, author, r.Files)...)
+	r.Parts = append(r.Parts, Files(b.Box.Guard, author, r.Files)...)
 	return r
 }
 
@@ -167,7 +160,7 @@ func (b *Bridge) address(author guard.Origin, link string) string {
 	if guard.IsAddress(link) {
 		return link
 	}
-	return b.Guard.Quote(author, link).Text
+	return b.Box.Guard.Quote(author, link).Text
 }
 
 // nextOf returns advice on a task that is not completed, and whether it has failed.

@@ -56,7 +56,7 @@ func TestNoSkillShowsUnlabelledText(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []guard.Policy{guard.Mark, guard.Redact, guard.Refuse} {
 		for _, marker := range []string{labeltest.Text, labeltest.Name} {
-			b := &hubtools.Bridge{Source: hostile{marker}, Guard: guard.Guard{Policy: policy}}
+			b := &hubtools.Bridge{Source: hostile{marker}, Box: &hubtools.Toolbox{Guard: guard.Guard{Policy: policy}}}
 			tools, err := b.Tools(t.Context())
 			if err != nil || len(tools) != 3 {
 				t.Fatalf("Tools = %v, %v", tools, err)
@@ -112,7 +112,7 @@ func TestFirstFileIsLabelled(t *testing.T) {
 	t.Parallel()
 	for _, p := range labeltest.Parts() {
 		one := oneFile{part: p}
-		tools, err := (&hubtools.Bridge{Source: one}).Tools(t.Context())
+		tools, err := (&hubtools.Bridge{Source: one, Box: new(hubtools.Toolbox)}).Tools(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

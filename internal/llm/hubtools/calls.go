@@ -116,15 +116,26 @@ func (b *Toolbox) invoke(ctx context.Context, c *call, args *invokeArgs) (*llm.R
 			d.DataKey = d.Key + ".data"
 		}
 	}
-	if pending == nil {
-		r, err := b.answer(sent, &d)
-		return t.addQuestion(r, err)
+	if pending != nil {
+		pending.Key = d.Key
+		d.Result, d.Data, d.Progress, d.DataKey, d.Next = "", "", "", "", dispatchedNext
 	}
-	pending.Key = d.Key
-	d.Result, d.Data, d.Progress, d.DataKey, d.Next = "", "", "", "", dispatchedNext
-	r, err := structured(&d)
-	if err == nil {
-		r.Pending = pending
+	return b.conclude(t, sent, &d, pending)
+}
+
+// conclude returns a result with v: with the files and the open question of the agent or, if the
+// caller awaits the agent's result, with the pending work.
+func (b *Toolbox) conclude(t *talk, sent *hubclient.Sent, v any, pending *llm.Pending) (*llm.Result, error) {
+	if pending != nil {
+		r, err := structured(v)
+		if err == nil {
+			r.Pending = pending
+		}
+		return r, err
+	}
+	r, err := b.answer(sent, v)
+	if err == nil && t.question != nil && !t.refused {
+		r.Question = t.question
 	}
 	return r, err
 }
@@ -254,22 +265,15 @@ func (b *Toolbox) sendAndReply(ctx context.Context, c *call, s *hubclient.Send, 
 	} else if sent.Task == nil || sent.Task.Status.State.Terminal() || client.Interrupted(sent.Task.Status.State) {
 		x.Next = "" // a question in the last reply is not answered
 	}
-	if s.Abort {
-		result, err := b.answer(sent, &x)
-		return t.addQuestion(result, err)
+	var pending *llm.Pending
+	if !s.Abort {
+		pending = t.pending(sent, waitsOf(c, invokeMinutes))
 	}
-	pending := t.pending(sent, waitsOf(c, invokeMinutes))
-	if pending == nil {
-		result, err := b.answer(sent, &x)
-		return t.addQuestion(result, err)
+	if pending != nil {
+		pending.Key = b.resultKey(sent)
+		x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
 	}
-	pending.Key = b.resultKey(sent)
-	x.Key, x.Reply, x.Data, x.Progress, x.Next = pending.Key, "", "", "", dispatchedNext
-	result, err := structured(&x)
-	if err == nil {
-		result.Pending = pending
-	}
-	return result, err
+	return b.conclude(t, sent, &x, pending)
 }
 
 // resolved is an agent that the model may call, and the requested skill.

@@ -147,14 +147,6 @@ func (t *talk) cancel(ctx context.Context, id a2a.TaskID) {
 	_, _ = t.caller.Cancel(ctx, id) // the call has ended, and the hub expires unanswered tasks
 }
 
-// addQuestion adds the open question to a result.
-func (t *talk) addQuestion(r *llm.Result, err error) (*llm.Result, error) {
-	if err == nil && t.question != nil && !t.refused {
-		r.Question = t.question
-	}
-	return r, err
-}
-
 // questionOf returns the question of a task that waits for its caller.
 func questionOf(sent *hubclient.Sent) *llm.Question {
 	t := sent.Task

@@ -130,7 +130,7 @@ func (e *Endpoint) server(r *http.Request) *mcpserver.Server {
 	s := NewServer(e.Version)
 	s.Tools = Offered(&hubtools.Toolbox{Hub: hub, Guard: e.Guard}, !e.NoToolbox, e.Bridge)
 	s.Choice, s.Logger = e.Choice, e.Logger
-	s.Library = &Library{URL: e.URL, HTTP: web, Guard: e.Guard}
+	s.Library = &Library{Hub: hub, Guard: e.Guard}
 	s.Limits.Message = e.MaxMessage
 	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
@@ -75,7 +76,7 @@ func TestResourcesAreLabelled(t *testing.T) {
 	for _, policy := range []guard.Policy{guard.Mark, guard.Redact, guard.Refuse} {
 		for _, marker := range []string{labeltest.Text, labeltest.Name} {
 			l := &endpoint.Library{
-				HTTP: &http.Client{Transport: &inprocess.Transport{Handler: hostileHub(marker)}}, Guard: guard.Guard{Policy: policy},
+				Hub: &hubclient.Hub{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: hostileHub(marker)}}}, Guard: guard.Guard{Policy: policy},
 			}
 			for _, uri := range []string{
 				"parley://tasks/t", "parley://tasks/t/artifacts/plain", endpoint.ArtifactURI("t", a2a.ArtifactID(marker)),

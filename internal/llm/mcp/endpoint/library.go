@@ -23,15 +23,10 @@ import (
 
 // Library reads the resources of a hub's caller.
 type Library struct {
-	// URL is the address of the hub, with its scheme. If empty, it is http://127.0.0.1:4100.
-	URL string
-	// Key is the caller's credential, or empty.
-	Key string
+	// Hub sends the requests. It is required.
+	Hub *hubclient.Hub
 	// Guard labels and screens the texts of agents and callers. The zero Guard adds warnings.
 	Guard guard.Guard
-	// HTTP sends the requests. Its Timeout also ends watches, so it is best left zero. If
-	// nil, http.DefaultClient is used.
-	HTTP *http.Client
 }
 
 var (
@@ -40,11 +35,10 @@ var (
 )
 
 const (
-	defaultURL = "http://127.0.0.1:4100"
-	taskRoot   = "parley://tasks/"
-	noteRoot   = "parley://memory/"
-	artifacts  = "/artifacts/"
-	mediaJSON  = "application/json"
+	taskRoot  = "parley://tasks/"
+	noteRoot  = "parley://memory/"
+	artifacts = "/artifacts/"
+	mediaJSON = "application/json"
 )
 
 // Templates implements mcpserver.Library.
@@ -140,8 +134,7 @@ func (l *Library) performer(ctx context.Context, id a2a.TaskID) guard.Origin {
 }
 
 func (l *Library) note(ctx context.Context, key string) ([]*a2a.Part, error) {
-	hub := &hubclient.Hub{URL: l.URL, Key: l.Key, HTTP: l.HTTP, Patience: -1}
-	n, err := hub.Note(ctx, key) // it waits for the note of a task that has just ended
+	n, err := l.Hub.Note(ctx, key) // it waits for the note of a task that has just ended
 	if errors.Is(err, hubclient.ErrNotFound) {
 		return nil, mcpserver.ErrNoResource
 	}
@@ -267,7 +260,7 @@ const maxAnswer = 64 << 20
 
 // get returns the response to a request, or ErrNoResource.
 func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byte, error) {
-	resp, err := l.open(ctx, http.MethodGet, path, query)
+	resp, err := l.Hub.Open(ctx, http.MethodGet, path, query)
 	if err != nil {
 		return nil, err
 	}
@@ -282,23 +275,6 @@ func (l *Library) get(ctx context.Context, path string, query url.Values) ([]byt
 		return nil, l.refusal(resp.Status, body)
 	}
 	return body, nil
-}
-
-// open sends a request to a path.
-func (l *Library) open(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, cmp.Or(strings.TrimRight(l.URL, "/"), defaultURL)+path+"?"+query.Encode(), nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("A2A-Version", "1.0")
-	if l.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+l.Key)
-	}
-	resp, err := cmp.Or(l.HTTP, http.DefaultClient).Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("ask the hub: %w", err)
-	}
-	return resp, nil
 }
 
 func (l *Library) refusal(status string, body []byte) error {

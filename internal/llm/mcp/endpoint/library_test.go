@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/llm/guard"
+	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/mcp/endpoint"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
@@ -61,7 +62,7 @@ func setNote(t *testing.T, hub *hubtest.Hub, key, value string) {
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &endpoint.Library{URL: hub.URL()}
+	l := &endpoint.Library{Hub: &hubclient.Hub{URL: hub.URL(), Patience: -1}}
 	task := send(t, hub, "echo", "hello")
 	setNote(t, hub, "plans/next%20week", "swim")
 	setNote(t, hub, "facts", `{"a":1}`)
@@ -117,11 +118,11 @@ func TestLibrary(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{Config: "auth:\n  api_keys:\n    a-long-enough-key-for-ann: {agent_id: ann}\n"})
-	_, err := (&endpoint.Library{URL: hub.URL()}).Read(t.Context(), "parley://tasks/x")
+	_, err := (&endpoint.Library{Hub: &hubclient.Hub{URL: hub.URL(), Patience: -1}}).Read(t.Context(), "parley://tasks/x")
 	if err == nil || !strings.Contains(err.Error(), "Authentication required") {
 		t.Errorf("Read: %v", err)
 	}
-	_, err = (&endpoint.Library{URL: hub.URL(), Key: "a-long-enough-key-for-ann"}).Read(t.Context(), "parley://tasks/x")
+	_, err = (&endpoint.Library{Hub: &hubclient.Hub{URL: hub.URL(), Key: "a-long-enough-key-for-ann", Patience: -1}}).Read(t.Context(), "parley://tasks/x")
 	if !errors.Is(err, mcpserver.ErrNoResource) {
 		t.Errorf("Read with a key: %v", err)
 	}
@@ -131,7 +132,7 @@ func TestRefused(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &endpoint.Library{URL: hub.URL()}
+	l := &endpoint.Library{Hub: &hubclient.Hub{URL: hub.URL(), Patience: -1}}
 	setNote(t, hub, "plan", "one")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -179,7 +180,7 @@ func TestWatch(t *testing.T) {
 func TestWatchTask(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &endpoint.Library{URL: hub.URL()}
+	l := &endpoint.Library{Hub: &hubclient.Hub{URL: hub.URL(), Patience: -1}}
 	task := send(t, hub, "interview", "hello")
 	changes := 0
 	for _, err := range l.Watch(t.Context(), endpoint.TaskURI(task.ID)) {
@@ -204,7 +205,7 @@ func TestWatchTask(t *testing.T) {
 func TestWatchEndedTask(t *testing.T) {
 	t.Parallel()
 	hub := hubtest.Start(t, hubtest.Options{})
-	l := &endpoint.Library{URL: hub.URL()}
+	l := &endpoint.Library{Hub: &hubclient.Hub{URL: hub.URL(), Patience: -1}}
 	ended := send(t, hub, "echo", "hello")
 	for _, err := range l.Watch(t.Context(), endpoint.TaskURI(ended.ID)) {
 		t.Errorf("Watch reports a change, %v", err)
@@ -239,7 +240,9 @@ func TestResultOfATaskThatHasJustEnded(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: %s\n\n", note)
 	})
-	l := &endpoint.Library{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: mux}}, Guard: guard.Guard{Policy: guard.Off}}
+	l := &endpoint.Library{
+		Hub: &hubclient.Hub{HTTP: &http.Client{Transport: &inprocess.Transport{Handler: mux}}}, Guard: guard.Guard{Policy: guard.Off},
+	}
 	parts, err := l.Read(t.Context(), endpoint.NoteURI(key))
 	if err != nil || len(parts) != 1 || parts[0].Text() != "one" {
 		t.Errorf("Read = %v, %v", parts, err)

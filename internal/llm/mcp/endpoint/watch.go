@@ -62,7 +62,7 @@ func (l *Library) follow(ctx context.Context, at ref, notify func() bool) (more 
 	if at.key != "" {
 		method, path, query = http.MethodGet, "/api/v1/memory/events", url.Values{"prefix": {at.key}}
 	}
-	resp, err := l.open(ctx, method, path, query)
+	resp, err := l.Hub.Open(ctx, method, path, query)
 	if err != nil {
 		return true, err
 	}
