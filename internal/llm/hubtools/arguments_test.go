@@ -59,6 +59,8 @@ var wrongs = []struct{ raw, want string }{
 	{`{"agent_name":"x","data":"text"}`, `"data" must be a JSON object, not a string`},
 	{`{"agent_name":"x","metadata":{"a":null}}`, `has the key "a", which must be a string, a number, true or false, not null`},
 	{`{"agent_name":"x","metadata":[1]}`, `"metadata" must be a JSON object of strings, numbers and true or false, not an array`},
+	{`{"agent_name":"x","metadata":{"skill":"s"}}`, `"metadata" must not have the key "skill", which is not for you to set`},
+	{`{"agent_name":"x","tags":["a"` + strings.Repeat(`,"a"`, maxTexts) + `]}`, `"tags" has 65 entries; the maximum is 64`},
 	{`{"agent_name":"x","minutes":61}`, `"minutes" must be from 0 to 60, not 61`},
 	{`{"agent_name":"x","minutes":1e999}`, `"minutes" is too large a number`},
 	{`{"agent_name":"x","minutes":true}`, `"minutes" must be a number, not true`},
