@@ -26,6 +26,8 @@ import (
 // they are checked, so that the two cannot differ.
 type form struct {
 	schema *jsonschema.Schema
+	// input is the schema as JSON.
+	input json.RawMessage
 	// defaults is a JSON object with the values of omitted arguments.
 	defaults []byte
 }
@@ -64,9 +66,19 @@ var forms sync.Map // of *form by the type of the arguments
 // omitted argument. Texts without an enum must not be blank.
 func formOf[A any]() *form {
 	t := reflect.TypeFor[A]()
-	if f, ok := forms.Load(t); ok {
-		return f.(*form)
+	return once(&forms, t, func() *form { return newForm[A](t) })
+}
+
+// once returns the value of a key, which build makes at the first use: a schema takes reflection.
+func once[V any](values *sync.Map, key any, build func() V) V {
+	if v, ok := values.Load(key); ok {
+		return v.(V)
 	}
+	v, _ := values.LoadOrStore(key, build())
+	return v.(V)
+}
+
+func newForm[A any](t reflect.Type) *form {
 	s, err := jsonschema.For[A](argumentTypes)
 	if err != nil {
 		panic(err) // the types are our own
@@ -87,8 +99,7 @@ func formOf[A any]() *form {
 	if err != nil {
 		panic(err)
 	}
-	f, _ := forms.LoadOrStore(t, &form{schema: s, defaults: b})
-	return f.(*form)
+	return &form{schema: s, input: schemaJSON(s), defaults: b}
 }
 
 // limit adds the limits in the tags of an argument to its schema.
@@ -125,7 +136,7 @@ func (f *form) opened(without []string) *form {
 	maps.DeleteFunc(s.Properties, func(name string, _ *jsonschema.Schema) bool { return slices.Contains(without, name) })
 	s.PropertyOrder = slices.DeleteFunc(slices.Clone(s.PropertyOrder), func(name string) bool { return slices.Contains(without, name) })
 	s.AdditionalProperties = scalar
-	return &form{schema: s, defaults: f.defaults}
+	return &form{schema: s, input: schemaJSON(s), defaults: f.defaults}
 }
 
 func schemaJSON(s *jsonschema.Schema) json.RawMessage {

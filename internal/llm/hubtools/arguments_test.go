@@ -156,7 +156,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`{"agent_name":"echo","minutes":0.5,"metadata":{"a":1},"tags":["a"],"data":{}}`))
 	closed, open := formOf[tryArgs](), formOf[tryArgs]().opened(nil)
-	schema, openSchema := compiled(f, schemaJSON(closed.schema)), compiled(f, schemaJSON(open.schema))
+	schema, openSchema := compiled(f, closed.input), compiled(f, open.input)
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		_, wrong := closed.read(raw, new(tryArgs))
 		_, openWrong := open.read(raw, new(tryArgs))

@@ -137,7 +137,7 @@ func (b *Bridge) tool(o *skillTool) llm.Tool {
 	f := o.form()
 	return llm.Tool{
 		Name: o.name, Title: o.title(), Description: b.describe(o),
-		Input: schemaJSON(f.schema), Output: output, Repeatable: b.Joins && b.Box.Session != "",
+		Input: f.input, Output: output, Repeatable: b.Joins && b.Box.Session != "",
 		Call: func(ctx context.Context, c *llm.Call) (*llm.Result, error) { return b.call(ctx, o, f, c) },
 	}
 }
@@ -173,6 +173,8 @@ type skillArgs struct {
 	TaskID    a2a.TaskID `json:"task_id,omitempty" max:"200" jsonschema:"The task to answer: the task_id of a result with the state input-required."`
 }
 
+var skillForms sync.Map // of *form by the names of the arguments that the skill does not accept
+
 // form returns the form of the arguments of a tool.
 func (o *skillTool) form() *form {
 	var without []string
@@ -182,7 +184,7 @@ func (o *skillTool) form() *form {
 	if !o.accepts("audio/") {
 		without = append(without, "audio_data")
 	}
-	return formOf[skillArgs]().opened(without)
+	return once(&skillForms, strings.Join(without, " "), func() *form { return formOf[skillArgs]().opened(without) })
 }
 
 // accepts reports whether the input modes of a skill, or of its agent, include media types with

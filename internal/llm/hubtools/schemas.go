@@ -15,17 +15,14 @@ var results sync.Map // of json.RawMessage by the type of the result
 
 // resultOf returns the schema of the data part of a result. A member with omitempty is optional.
 func resultOf[A any]() json.RawMessage {
-	t := reflect.TypeFor[A]()
-	if b, ok := results.Load(t); ok {
-		return b.(json.RawMessage)
-	}
-	s, err := jsonschema.For[A](resultTypes())
-	if err != nil {
-		panic(err) // the types are our own
-	}
-	simplify(s)
-	b, _ := results.LoadOrStore(t, schemaJSON(s))
-	return b.(json.RawMessage)
+	return once(&results, reflect.TypeFor[A](), func() json.RawMessage {
+		s, err := jsonschema.For[A](resultTypes())
+		if err != nil {
+			panic(err) // the types are our own
+		}
+		simplify(s)
+		return schemaJSON(s)
+	})
 }
 
 // resultTypes returns the schemas of types that their kind in Go does not describe.

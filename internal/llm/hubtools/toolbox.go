@@ -64,7 +64,7 @@ func (b *Toolbox) Tools(context.Context) ([]llm.Tool, error) {
 // offer returns a tool of the box with the arguments A, which run performs.
 func offer[A any](b *Toolbox, t llm.Tool, run func(context.Context, *call, *A) (*llm.Result, error)) llm.Tool {
 	f := formOf[A]()
-	t.Input = schemaJSON(f.schema)
+	t.Input = f.input
 	t.Call = func(ctx context.Context, c *llm.Call) (*llm.Result, error) {
 		a := new(A)
 		if _, wrong := f.read(c.Arguments, a); wrong != "" {
