@@ -42,15 +42,14 @@ type Call struct {
 	// Extensions are the extension URIs that the caller activated.
 	Extensions []string
 	// Saved is the last durable checkpoint of the task, from an earlier execution of this
-	// message or of one before it. It is nil if there is none, and for agents that are not
-	// Resumable.
+	// message or of one before it. It is nil if there is none, and for agents that do not
+	// Resume.
 	Saved []byte
 	// Forgotten is the last checkpoint of a task whose message an operator has dispatched anew.
 	// It no longer applies: Saved is nil until the new execution stores a checkpoint.
 	Forgotten []byte
 	// Task is the whole task as v1.0 JSON at the start of this execution. It is nil for the
-	// first message of a task, unless the agent is Resumable and this is not its first
-	// execution.
+	// first message of a task, unless this is a later execution of an agent that Resumes.
 	Task []byte
 	// Sealed lists the newest artifacts of Task that have received their last chunk. The
 	// executor must not append to them.
@@ -80,8 +79,7 @@ type Run interface {
 // dispatched the message anew. The execution no longer counts. See Call.Forgotten.
 var ErrRedispatched = errors.New("an operator has dispatched the message again")
 
-// ErrResting is the error with which the Execute of an agent with the traits Away and Resumable
-// ends an execution that would only wait, so that it needs no memory meanwhile. The message stays
+// ErrResting is the error with which the Execute of an agent with the trait Away ends an execution that would only wait, so that it needs no memory meanwhile. The message stays
 // claimed. The hub continues it in a new execution, with the saved checkpoint, once it is woken,
 // and after a restart. Agents with the trait Serial must not rest.
 var ErrResting = errors.New("the execution is waiting elsewhere")
@@ -150,11 +148,13 @@ const MaxCheckpoint = 64 << 10
 // ErrCheckpoint is returned for a checkpoint that is larger than MaxCheckpoint.
 var ErrCheckpoint = errors.New("checkpoint is too large")
 
-// Checkpoint stores blob for the next execution of a Resumable agent, which finds it in
-// Call.Saved. The blob becomes durable in one step with the event that the executor yields
+// Checkpoint stores blob for the next execution of an agent with AfterCrash Resume, which finds it
+// in Call.Saved. The blob becomes durable in one step with the event that the executor yields
 // next: neither is ever durable without the other. If that event does not change the task, or
 // no event follows, the blob becomes durable on its own a little later; Flush waits for it. A
-// later checkpoint replaces an earlier one. The executor must not change blob afterwards.
+// later checkpoint replaces an earlier one. One that comes with the event that ends the task is
+// kept for other tasks: see EarlierCheckpoint and CheckpointOf. The executor must not change blob
+// afterwards.
 // Checkpoint returns ErrCheckpoint if blob is larger than MaxCheckpoint. For other agents, and
 // outside a hub, it stores nothing.
 func (c *Call) Checkpoint(blob []byte) error {
@@ -202,6 +202,14 @@ func (c *Call) CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error) 
 	return nil, nil
 }
 
+// Confirming is an executor that calls Call.Confirm for each message whose caller names extensions.
+// The hub delays its answer to such a caller until that call, or until the time that agents have
+// for their first event is over.
+type Confirming interface {
+	// ConfirmsExtensions reports whether the executor does so.
+	ConfirmsExtensions() bool
+}
+
 // Confirmer is the ability of a hub to confirm the extensions that the agent has activated. A
 // Run may have it.
 type Confirmer interface {
@@ -241,7 +249,7 @@ type Drainer interface {
 
 // UntilDrain returns a context that ends with ctx, or earlier when the hub begins to drain. Use
 // it for waits that may last days, such as a person's decision, and should not delay the end of
-// the hub. After this call a Resumable executor may end its run on drain without a final event;
+// the hub. After this call an executor that Resumes may end its run on drain without a final event;
 // the next process executes the message again. Outside a hub the context ends with ctx alone.
 func (c *Call) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c != nil {

@@ -11,7 +11,7 @@
 //
 // # Guarantees
 //
-// A run is executed at most once unless the agent declares itself Idempotent or Resumable. The
+// A run is executed at most once unless the agent declares another AfterCrash than Fail. The
 // hub stores the events of an executor in the order in which it yields them, before any reader
 // receives them. The context of a run is canceled after its final or interrupted event, when
 // the task is canceled, and when the hub drains.

@@ -25,6 +25,6 @@ func ExampleFunc() {
 // An executor that the hub may run again after a crash declares that.
 func ExampleWith() {
 	count := agent.Func(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) {})
-	fmt.Println(agent.TraitsOf(count).Idempotent, agent.TraitsOf(agent.With(count, agent.Traits{Idempotent: true})).Idempotent)
-	// Output: false true
+	fmt.Println(agent.TraitsOf(count).AfterCrash, agent.TraitsOf(agent.With(count, agent.Traits{AfterCrash: agent.Repeat})).AfterCrash)
+	// Output: fail repeat
 }

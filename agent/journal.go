@@ -29,7 +29,7 @@ type Journaler interface {
 	Record(ctx context.Context, record []byte) error
 }
 
-// Journal yields the records that executions of a Resumable agent have added for the task, the
+// Journal yields the records that executions of an agent with AfterCrash Resume have added for the task, the
 // oldest first. It yields those of this execution only once they are durable. A journal
 // holds data that grows with the work, and a Checkpoint its current position. Journal yields
 // nothing outside a hub, for other agents, and if the store does not support journals.

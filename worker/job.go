@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 )
@@ -141,7 +140,7 @@ func (j *job) claim(accepting context.Context) (granted bool) {
 		e := j.envelope(protocol.TypeClaim)
 		e.Trace = j.env.Trace
 		err := j.post(accepting, e, &protocol.Claim{
-			Delivery: j.work.Delivery, Worker: j.run.id, Nonce: j.nonce, Idempotent: agent.TraitsOf(j.run.Executor).Idempotent, Batches: true,
+			Delivery: j.work.Delivery, Worker: j.run.id, Nonce: j.nonce, Idempotent: j.run.repeats(), Batches: true,
 			Slots: j.run.offered(),
 		})
 		if err != nil && accepting.Err() == nil {

@@ -22,6 +22,9 @@ func (r *run) answerInquiries(ctx context.Context) error {
 	return nil
 }
 
+// repeats reports whether the agent permits that another worker performs a job after the loss of this one.
+func (r *run) repeats() bool { return agent.TraitsOf(r.Executor).AfterCrash.Repeats(false) }
+
 // keepAlive announces the agent, sends heartbeats, and extends the deliveries of its jobs. It begins when the
 // worker receives messages from hubs: a hub answers the first announcement of a worker that it gives no tasks.
 func (r *run) keepAlive(ctx context.Context) {
@@ -100,7 +103,7 @@ func (r *run) announce(ctx context.Context) {
 	e, t := r.envelope(protocol.TypeAnnounce), agent.TraitsOf(r.Executor)
 	e.Source = "agent/" + string(r.Name)
 	r.trySend(ctx, protocol.Discovery, e, &protocol.Announce{
-		Agent: r.Name, Card: r.cardJSON, Worker: r.id, Started: r.began, Idempotent: t.Idempotent, Serial: t.Serial,
+		Agent: r.Name, Card: r.cardJSON, Worker: r.id, Started: r.began, Idempotent: r.repeats(), Serial: t.Serial,
 	})
 }
 

@@ -82,10 +82,12 @@ func filled(s, other a2a.AgentSkill) a2a.AgentSkill {
 
 // Traits implements agent.Described with the traits that all handlers have in common.
 func (r *router) Traits() agent.Traits {
-	t := agent.Traits{Idempotent: true}
+	t := agent.Traits{AfterCrash: agent.Repeat}
 	for _, s := range r.skills {
 		u := agent.TraitsOf(s.Handler)
-		t.Idempotent = t.Idempotent && u.Idempotent
+		if !u.AfterCrash.Repeats(false) {
+			t.AfterCrash = agent.Fail
+		}
 		t.Serial = t.Serial || u.Serial
 	}
 	return t

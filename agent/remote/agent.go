@@ -110,12 +110,16 @@ type Agent struct {
 var (
 	_ a2asrv.AgentExecutor = (*Agent)(nil)
 	_ agent.Described      = (*Agent)(nil)
+	_ agent.Confirming     = (*Agent)(nil)
 )
 
 // Traits implements agent.Described. Silence never ends a run, because Timeout does.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, Away: true, Silence: -1, Recalls: true, Confirms: true}
+	return agent.Traits{Away: true, Silence: -1}
 }
+
+// ConfirmsExtensions implements agent.Confirming.
+func (a *Agent) ConfirmsExtensions() bool { return true }
 
 // Kind returns "remote", the kind of agent that is shown to users.
 func (a *Agent) Kind() string { return "remote" }
@@ -140,6 +144,9 @@ func (a *Agent) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Se
 		}
 		defer a.runs.Enter(taskruns.KeyOf(ctx, ec.TaskID), r)()
 		defer close(r.gone)
+		if r.call.Flush(ctx) != nil {
+			return // the task could not be stored: the peer receives nothing
+		}
 		r.perform(ctx)
 	}
 }

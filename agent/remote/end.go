@@ -82,8 +82,20 @@ func (r *run) finish(ctx context.Context) (done bool) {
 	if r.state == a2a.TaskStateFailed && r.saidWhy() && member(member(bodyOf(r.held), "status"), "message") == nil {
 		r.held = mergedEnd(statusWithText(r.state, r.name()+" "+r.worded(failedWith(r.sendErr))), r.held)
 	}
-	r.yield(&agent.Raw{JSON: r.held}, nil)
+	r.end(r.held)
 	return true
+}
+
+// end passes on the event that ends the task. The position is kept with it, because later messages
+// may refer to the task.
+func (r *run) end(event []byte) {
+	if r.task() != "" {
+		r.mu.Lock()
+		blob := r.h.encode()
+		r.mu.Unlock()
+		_ = r.call.Checkpoint(blob) // if it is too long, an earlier one remains
+	}
+	r.yield(&agent.Raw{JSON: event}, nil)
 }
 
 // silent reports whether the agent has given no answer.

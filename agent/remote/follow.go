@@ -11,7 +11,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
@@ -80,7 +79,7 @@ func (r *run) handleUnknownTask(err error) bool {
 	if !r.canceling.Load() {
 		return r.fail("has lost the task: " + reason(err))
 	}
-	r.yield(&agent.Raw{JSON: statusUpdate([]byte(`{"state":"TASK_STATE_CANCELED"}`), nil)}, nil)
+	r.end(statusUpdate([]byte(`{"state":"TASK_STATE_CANCELED"}`), nil))
 	return true
 }
 

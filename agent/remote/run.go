@@ -482,7 +482,7 @@ func (r *run) remember() bool {
 // fail ends the task with a reason for its caller.
 func (r *run) fail(what string) bool {
 	r.agent.logger().Warn("remote task failed", "agent", r.call.Agent, "task", r.ec.TaskID, "reason", what)
-	r.yield(&agent.Raw{JSON: statusWithText(a2a.TaskStateFailed, r.name()+" "+r.worded(what))}, nil)
+	r.end(statusWithText(a2a.TaskStateFailed, r.name()+" "+r.worded(what)))
 	return true
 }
 

@@ -16,7 +16,7 @@ import (
 type reporter struct{ work time.Duration }
 
 // Traits declares that the hub may repeat a run that a crash has interrupted.
-func (reporter) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
+func (reporter) Traits() agent.Traits { return agent.Traits{AfterCrash: agent.Repeat} }
 
 func (r reporter) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
 	return func(yield func(a2a.Event, error) bool) {

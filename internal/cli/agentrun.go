@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/bus"
@@ -165,10 +166,14 @@ func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	if drain == 0 {
 		drain = -1
 	}
+	after := agent.Fail
+	if c.Idempotent {
+		after = agent.Repeat
+	}
 	return &worker.Worker{
 		Name: task.Agent(c.Name), Card: described, Concurrency: c.Concurrency, Once: c.Once, Idle: c.Idle, DrainTimeout: drain,
 		Executor: &command.Agent{
-			Command: program, Dir: c.Dir, Inherit: true, Timeout: c.Timeout, Idempotent: c.Idempotent, Serial: c.Serial, Silence: -1,
+			Command: program, Dir: c.Dir, Inherit: true, Timeout: c.Timeout, AfterCrash: after, Serial: c.Serial, Silence: -1,
 		},
 	}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/agents/command"
 )
 
@@ -34,11 +35,21 @@ func (a *Agent) Executor(runs string) *command.Agent {
 		Grace:      time.Duration(a.Grace),
 		MaxOutput:  int64(a.MaxOutput),
 		Runs:       runs,
-		Idempotent: a.Idempotent,
-		Again:      a.OnCrash == Again,
+		AfterCrash: a.afterCrash(),
 		Serial:     a.Serial,
 		Silence:    time.Duration(a.Silence),
 	}
+}
+
+// afterCrash returns the trait for the programs of a.
+func (a *Agent) afterCrash() agent.AfterCrash {
+	switch {
+	case !a.Idempotent:
+		return agent.Fail
+	case a.OnCrash == Again:
+		return agent.RepeatAfterOutput
+	}
+	return agent.Repeat
 }
 
 // Programs reports whether a runs programs: one for all its skills, or one for each skill.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
@@ -481,7 +482,7 @@ agents:
 `)
 	got := c.Agents[0].Executor("/var/runs")
 	if got.Dir != "/etc/parley/sub" || got.Runs != "/var/runs" || got.MaxOutput != 1024 ||
-		got.Timeout != time.Minute || got.Grace != 2*time.Second || got.Silence >= 0 || !got.Idempotent || !got.Serial {
+		got.Timeout != time.Minute || got.Grace != 2*time.Second || got.Silence >= 0 || got.AfterCrash != agent.Repeat || !got.Serial {
 		t.Errorf("Executor = %+v", got)
 	}
 	if diff := cmp.Diff([]string{"prog", "arg"}, got.Command); diff != "" {

@@ -381,10 +381,11 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 	return nil
 }
 
-// startEarly starts the run of a new task before the task is stored, if the agent permits that.
+// startEarly starts the run of a new task before the task is stored, if the agent permits that. A
+// task whose id the caller has chosen may exist already, and would appear to have the run's output.
 func (a *admission) startEarly(ch *task.Change) {
-	early, atOnce := mayBeEarly(a.agent, a.send), a.mayAnswerAtOnce()
-	if !early && !atOnce {
+	atOnce := a.mayAnswerAtOnce()
+	if !atOnce && (!a.agent.traits().Away || a.send.Message.TaskID != "") {
 		return
 	}
 	a.early = &run{live: a.live, agent: a.agent, key: a.slot.handOver(), msg: a.inbound()}

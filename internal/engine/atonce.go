@@ -11,9 +11,9 @@ import (
 // message is stored, so that one change stores both. The caller must wait for the answer, and
 // nothing may be stored beside the message: the rows beside it belong to a task that is open.
 func (a *admission) mayAnswerAtOnce() bool {
-	t := a.agent.traits()
 	plain := a.lineage == nil && a.hook == nil && a.request == nil && a.recordRequest == nil && a.send.Message.TaskID == ""
-	return t.Pure && t.Idempotent && t.NoMessage && !t.Resumable && !t.Confirms && a.wait && plain
+	t := a.agent.traits()
+	return t.Pure && t.NoMessage && a.wait && plain
 }
 
 // answerAtOnce runs the agent for the message of a new task, and adds its answer to the change

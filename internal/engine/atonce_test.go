@@ -22,7 +22,7 @@ import (
 
 // pure returns an agent without effects that executes run.
 func pure(run func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool)) a2asrv.AgentExecutor {
-	return agent.With(&executor{run: run}, agent.Traits{Idempotent: true, Pure: true, NoMessage: true})
+	return agent.With(&executor{run: run}, agent.Traits{Pure: true, NoMessage: true})
 }
 
 // TestAnswerAtOnce compares the task that is stored with its answer to one that is stored first.
@@ -115,7 +115,7 @@ func TestAnswerAtOnce(t *testing.T) {
 				for _, atOnce := range []bool{false, true} {
 					x := pure(tt.run)
 					if !atOnce {
-						x = agent.With(x, agent.Traits{Idempotent: true, NoMessage: true})
+						x = agent.With(x, agent.Traits{AfterCrash: agent.Repeat, NoMessage: true})
 					}
 					store := new(counting)
 					b := start(t, engine.Config{Store: store}, x)

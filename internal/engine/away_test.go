@@ -21,7 +21,7 @@ func TestRunsThatWaitElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, began := new(memstore.Store), make(chan context.Context, 10)
-		away := agent.With(untilStopped(began), agent.Traits{Resumable: true, Away: true, NoMessage: true})
+		away := agent.With(untilStopped(began), agent.Traits{Away: true, NoMessage: true})
 		b := start(t, engine.Config{Store: store, MaxRuns: 1, MaxAway: 2, DrainTimeout: time.Hour}, words("a"))
 		b.register("far", away)
 		for range 3 {

@@ -178,7 +178,7 @@ func (e *Engine) cancelTask(l *live, c *op.Caller, r *op.Cancel) {
 // resumes reports whether the agent of a task continues it after a crash.
 func (e *Engine) resumes(l *live) bool {
 	a := e.agent(l.performer())
-	return a != nil && a.traits().Resumable
+	return a != nil && a.traits().AfterCrash == agent.Resume
 }
 
 // endCanceled cancels a task and its children for the caller c.
@@ -230,7 +230,7 @@ func (e *Engine) cancelExecutor(ctx context.Context, l *live, c *op.Caller, r *o
 	if ec.StoredTask, err = e.stored(ctx, l); err != nil {
 		return nil
 	}
-	if a.traits().Resumable {
+	if a.traits().AfterCrash == agent.Resume {
 		call := agent.Call{Agent: a.Name, Metadata: rec.Metadata}
 		if err := e.resumeCall(ctx, l, &call); err != nil {
 			return nil

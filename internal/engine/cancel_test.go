@@ -111,7 +111,7 @@ func TestCancelWhileTheHubStops(t *testing.T) {
 		}
 		x := agent.With(&executor{run: waits, cancel: func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
 			<-ctx.Done()
-		}}, agent.Traits{Resumable: true})
+		}}, agent.Traits{AfterCrash: agent.Resume})
 		b := start(t, engine.Config{Store: store, DrainTimeout: time.Second}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		synctest.Wait()
@@ -126,7 +126,7 @@ func TestCancelWhileTheHubStops(t *testing.T) {
 		confirms := &executor{run: waits, cancel: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(status(ec, a2a.TaskStateCanceled, ""), nil)
 		}}
-		b = start(t, engine.Config{Store: store}, agent.With(confirms, agent.Traits{Resumable: true}))
+		b = start(t, engine.Config{Store: store}, agent.With(confirms, agent.Traits{AfterCrash: agent.Resume}))
 		synctest.Wait()
 		if h := b.get(id).Head; h.State != task.Canceled {
 			t.Errorf("in the next process the task is %v, want CANCELED", h.State)

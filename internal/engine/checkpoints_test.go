@@ -13,7 +13,7 @@ import (
 func TestCheckpointsBelongToEvents(t *testing.T) {
 	t.Parallel()
 	e := New(Config{Store: new(memstore.Store)})
-	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{Resumable: true}, seq: 3}
+	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{AfterCrash: agent.Resume}, seq: 3}
 	want := func(when string, seq int64, blob string) {
 		t.Helper()
 		if got := string(r.checkpoints.upTo(seq).blob); got != blob {

@@ -145,8 +145,14 @@ func confirming(may <-chan struct{}) a2asrv.AgentExecutor {
 		agent.CallFrom(ctx).Confirm([]string{cite})
 		yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 	}}
-	return agent.With(x, agent.Traits{Confirms: true})
+	return confirmer{x}
 }
+
+// confirmer is an executor that confirms extensions itself.
+type confirmer struct{ *executor }
+
+// ConfirmsExtensions implements agent.Confirming.
+func (confirmer) ConfirmsExtensions() bool { return true }
 
 // TestStreamAwaitsConfirm: if a caller names extensions, its stream begins after the agent has
 // confirmed them, or after FirstEvent. Any other stream begins at once.

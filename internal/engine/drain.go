@@ -27,7 +27,7 @@ func (r *run) UntilDrain(ctx context.Context) (context.Context, context.CancelFu
 // endedByDrain reports whether the executor may have ended because the engine drains, so that the
 // next process continues with the message. The claim stays stored for the next process to find.
 func (r *run) endedByDrain() bool {
-	return r.traits.Resumable && r.drains.Load() && r.engine.phase.Load() == draining
+	return r.resumes() && r.drains.Load() && r.engine.phase.Load() == draining
 }
 
 // awaitRuns waits until runs have ended, at most for the time that a drain may take. Runs that another
@@ -57,7 +57,7 @@ func (e *Engine) lasting() *run {
 		for _, l := range e.live.shards[i].all() {
 			l.mu.Lock()
 			r, h := l.run, &l.head
-			lasts := r != nil && r.ctx.Err() == nil && !r.traits.Resumable && !mayBeginAgain(&r.traits, h)
+			lasts := r != nil && r.ctx.Err() == nil && !r.resumes() && !mayBeginAgain(&r.traits, h)
 			l.mu.Unlock()
 			if lasts {
 				return r
@@ -118,5 +118,5 @@ func (e *Engine) handsOver(h *task.Head) bool {
 		return false
 	}
 	t := a.traits()
-	return h.Run.Dispatch == task.Claimed && h.Run.Holder == e.ownHolder() && !t.Resumable && mayBeginAgain(&t, h)
+	return h.Run.Dispatch == task.Claimed && h.Run.Holder == e.ownHolder() && mayBeginAgain(&t, h)
 }

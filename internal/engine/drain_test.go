@@ -46,7 +46,7 @@ func TestUntilDrain(t *testing.T) {
 		traits agent.Traits
 		want   task.State
 	}{
-		"resumable": {agent.Traits{Resumable: true}, task.Completed},
+		"resumable": {agent.Traits{AfterCrash: agent.Resume}, task.Completed},
 		// It has ended in a state that waits for its caller.
 		"not resumable": {agent.Traits{}, task.AuthRequired},
 	} {
@@ -192,7 +192,7 @@ func TestUntilDrainIsOver(t *testing.T) {
 			cancel()
 			yield(status(ec, a2a.TaskStateWorking, "at it"), nil)
 			time.Sleep(time.Minute)
-		}}, agent.Traits{Resumable: true})
+		}}, agent.Traits{AfterCrash: agent.Resume})
 		store := new(memstore.Store)
 		b := start(t, engine.Config{Store: store, DrainTimeout: time.Hour}, x)
 		id := b.send(now(text("hi"))).Head.ID

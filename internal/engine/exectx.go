@@ -125,7 +125,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 
 		CorrelationID: ids.Correlation, ParentID: ids.Parent,
 	}
-	if r.traits.Resumable && (r.attempt > 1 || r.msg.version > 1) {
+	if r.resumes() && (r.attempt > 1 || r.msg.version > 1) {
 		if _, err := patient(r, func() ([]byte, error) { return nil, r.engine.resumeCall(r.ctx, r.live, &call) }); err != nil {
 			return nil, nil, err
 		}

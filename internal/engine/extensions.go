@@ -21,10 +21,15 @@ type extensions struct {
 	// required are the extensions that the public card requires. Those of the extended card do
 	// not count, because a caller may be unable to read it.
 	required []string
+	// confirming is set if the agent confirms extensions itself.
+	confirming bool
 }
 
 func extensionsOf(a *Agent) extensions {
 	var x extensions
+	if c, ok := a.Executor.(agent.Confirming); ok {
+		x.confirming = c.ConfirmsExtensions()
+	}
 	for _, ext := range a.Card.Capabilities.Extensions {
 		x.declared = append(x.declared, ext.URI)
 		if ext.Required {
@@ -151,7 +156,7 @@ func (e *Engine) awaitConfirmed(ctx context.Context, c *op.Caller, ad *admitted)
 		return
 	}
 	l := ad.live
-	if a := e.agent(l.performer()); a == nil || !a.traits().Confirms {
+	if a := e.agent(l.performer()); a == nil || !a.extensions.confirming {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, e.cfg.FirstEvent)

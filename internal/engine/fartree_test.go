@@ -27,7 +27,7 @@ type farAgent struct {
 }
 
 func (*farAgent) Kind() string         { return "remote" }
-func (*farAgent) Traits() agent.Traits { return agent.Traits{Resumable: true} }
+func (*farAgent) Traits() agent.Traits { return agent.Traits{AfterCrash: agent.Resume} }
 
 func (f *farAgent) ReadTree(ctx context.Context, checkpoint []byte) ([]byte, error) {
 	if string(checkpoint) != "there" {

@@ -229,7 +229,7 @@ func statusText(t testing.TB, a *engine.Answer) string {
 }
 
 func idempotent(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
-	return agent.With(x, agent.Traits{Idempotent: true})
+	return agent.With(x, agent.Traits{AfterCrash: agent.Repeat})
 }
 
 // counting counts the appends to a store in memory.

@@ -98,7 +98,7 @@ func TestKeyIsFreeAgain(t *testing.T) {
 	t.Parallel()
 	cfg := byHeader
 	cfg.Store, cfg.TasksPerCaller = new(taken), 1
-	b := start(t, cfg, agent.With(newCounted(false), agent.Traits{Early: true, Away: true, Resumable: true}))
+	b := start(t, cfg, agent.With(newCounted(false), agent.Traits{Away: true}))
 	if got := b.send(key("k", text("hello"))).Head.State; got != task.Completed {
 		t.Errorf("state = %v, want COMPLETED", got)
 	}

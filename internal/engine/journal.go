@@ -88,7 +88,7 @@ func (r *run) extrasLocked() extras { return extras{r.checkpoints.upTo(r.seq), r
 // Journal implements agent.Journaler.
 func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if !r.traits.Resumable {
+		if !r.resumes() {
 			return
 		}
 		for rec, err := range r.engine.journal(ctx, r.live.snapshot().Key) {
@@ -123,7 +123,7 @@ func (e *Engine) journal(ctx context.Context, key task.Key) iter.Seq2[task.Recor
 
 // Record implements agent.Journaler.
 func (r *run) Record(ctx context.Context, record []byte) error {
-	if !r.traits.Resumable {
+	if !r.resumes() {
 		return nil
 	}
 	if err := r.openJournal(ctx); err != nil {

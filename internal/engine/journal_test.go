@@ -176,7 +176,7 @@ func TestJournalIsBounded(t *testing.T) {
 	}
 }
 
-// TestJournalOfOthersIsNone: only Resumable agents have journals.
+// TestJournalOfOthersIsNone: only agents that resume have journals.
 func TestJournalOfOthersIsNone(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)

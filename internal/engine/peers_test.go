@@ -697,7 +697,7 @@ func TestAgentElsewhere(t *testing.T) {
 	a, b := h.join(t, "a", words("x")), h.join(t, "b", words("x"))
 	c := h.join(t, "c", words("x"))
 	_ = c
-	a.register("rare", agent.With(untilStopped(began), agent.Traits{Idempotent: true}))
+	a.register("rare", agent.With(untilStopped(began), agent.Traits{AfterCrash: agent.Repeat}))
 	r := now(text("go"))
 	r.Target.Agent = "rare"
 	id := a.send(r).Head.ID

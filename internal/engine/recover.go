@@ -112,7 +112,7 @@ const (
 func recoveryOf(h *task.Head, t *agent.Traits) recovery {
 	claimed := h.Run.Dispatch == task.Claimed
 	switch {
-	case h.CancelAt != 0 && t != nil && t.Resumable:
+	case h.CancelAt != 0 && t != nil && t.AfterCrash == agent.Resume:
 		return askToCancel
 	case h.CancelAt != 0:
 		return cancelNow
@@ -120,9 +120,9 @@ func recoveryOf(h *task.Head, t *agent.Traits) recovery {
 		return giveUp
 	case h.Run.Dispatch == task.Asking && !h.Waiting(): // otherwise the message answers
 		return answerItself
-	case claimed && t.Resumable:
+	case claimed && t.AfterCrash == agent.Resume:
 		return goOn
-	case claimed && repeatable(t, h):
+	case claimed && mayBeginAgain(t, h) && h.Run.Attempt < maxAttempts:
 		return runAgain
 	case claimed:
 		return giveUp
@@ -239,14 +239,9 @@ func (e *Engine) wait(s ticket) {
 	e.launchAll(next)
 }
 
-// repeatable reports whether a started run may be repeated.
-func repeatable(t *agent.Traits, h *task.Head) bool {
-	return t.Resumable || mayBeginAgain(t, h) && h.Run.Attempt < maxAttempts
-}
-
 // mayBeginAgain reports whether readers may receive the output of another run from its beginning.
 func mayBeginAgain(t *agent.Traits, h *task.Head) bool {
-	return t.Idempotent && (t.Again || !h.Run.Disclosed)
+	return t.AfterCrash.Repeats(h.Run.Disclosed)
 }
 
 // interruption returns the reason for the failure of a task whose run must not be repeated.

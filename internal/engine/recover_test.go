@@ -57,7 +57,7 @@ func TestRecovery(t *testing.T) {
 		{"not idempotent", func(c chan context.Context) a2asrv.AgentExecutor { return untilStopped(c) }, task.Failed, "interrupted by restart"},
 		{"idempotent but with output", func(c chan context.Context) a2asrv.AgentExecutor { return idempotent(withOutput(c)) }, task.Failed, "interrupted by restart"},
 		{"again with output", func(c chan context.Context) a2asrv.AgentExecutor {
-			return agent.With(withOutput(c), agent.Traits{Idempotent: true, Again: true})
+			return agent.With(withOutput(c), agent.Traits{AfterCrash: agent.RepeatAfterOutput})
 		}, task.Completed, "done"},
 	}
 	for _, tt := range tests {
@@ -416,7 +416,7 @@ func TestPermissionIsStillAwaitedAfterACrash(t *testing.T) {
 		if agent.CallFrom(ctx).Attempt > 1 || yield(status(ec, a2a.TaskStateAuthRequired, "may I?"), nil) {
 			<-ctx.Done()
 		}
-	}}, agent.Traits{Resumable: true, NoMessage: true})
+	}}, agent.Traits{AfterCrash: agent.Resume, NoMessage: true})
 	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, asks)
 	var ids []a2a.TaskID
 	for _, word := range []string{"one", "two"} {

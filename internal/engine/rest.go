@@ -16,7 +16,7 @@ import (
 const revivers = 256
 
 // rests reports whether runs of an agent may rest.
-func rests(t *agent.Traits) bool { return t.Away && t.Resumable && !t.Serial }
+func rests(t *agent.Traits) bool { return t.Away && !t.Serial }
 
 // restsUnattended reports whether an orphaned task needs no run before the engine is ready.
 func (e *Engine) restsUnattended(h *task.Head) bool {

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var mayRest = agent.Traits{Resumable: true, Away: true, NoMessage: true}
+var mayRest = agent.Traits{Away: true, NoMessage: true}
 
 // resting rests, until a run finds that done is closed: that one completes the task. It sends
 // each call to received.

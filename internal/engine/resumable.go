@@ -80,9 +80,12 @@ func (n *pendingCheckpoints) pendingUpTo(seq int64) bool {
 	return n != nil && len(n.list) > 0 && n.list[0].seq <= seq
 }
 
+// resumes reports whether the agent continues after a crash.
+func (r *run) resumes() bool { return r.traits.AfterCrash == agent.Resume }
+
 // Checkpoint implements agent.Run.
 func (r *run) Checkpoint(blob []byte) {
-	if !r.traits.Resumable || len(blob) == 0 {
+	if !r.resumes() || len(blob) == 0 {
 		return
 	}
 	r.mu.Lock()
@@ -98,7 +101,7 @@ func (r *run) Checkpoint(blob []byte) {
 
 // assignToNext assigns the waiting checkpoint and records to the next event.
 func (r *run) assignToNext() {
-	if !r.traits.Resumable {
+	if !r.resumes() {
 		return
 	}
 	r.mu.Lock()
@@ -110,7 +113,7 @@ func (r *run) assignToNext() {
 // assignToLast assigns the waiting checkpoint and records to the last event, because the event
 // they waited for changes nothing. They are stored by themselves unless an event follows soon.
 func (r *run) assignToLast() {
-	if !r.traits.Resumable {
+	if !r.resumes() {
 		return
 	}
 	r.mu.Lock()

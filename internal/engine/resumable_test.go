@@ -19,7 +19,7 @@ import (
 )
 
 func resumable(x a2asrv.AgentExecutor) a2asrv.AgentExecutor {
-	return agent.With(x, agent.Traits{Resumable: true, NoMessage: true})
+	return agent.With(x, agent.Traits{AfterCrash: agent.Resume, NoMessage: true})
 }
 
 // counter yields numbers from its checkpoint up to ten, and blocks for good at the number stop.
@@ -139,8 +139,8 @@ func TestCheckpointIsAsDurableAsItsEvent(t *testing.T) {
 		next <- struct{}{}
 	}
 	b.wait(h.ID, task.Completed)
-	if got := saved(h.Key); got != "d" {
-		t.Errorf("a task that has ended got the checkpoint %q", got)
+	if got := saved(h.Key); got != "e" {
+		t.Errorf("with the end of the task, the checkpoint is %q, want e", got)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 	})
 }
 
-// TestCheckpointOfOthersIsNone: only Resumable agents have checkpoints.
+// TestCheckpointOfOthersIsNone: only agents that resume have checkpoints.
 func TestCheckpointOfOthersIsNone(t *testing.T) {
 	t.Parallel()
 	store := new(memstore.Store)
@@ -182,6 +182,43 @@ func TestCheckpointOfOthersIsNone(t *testing.T) {
 	h := b.send(text("hi")).Head
 	if got, err := store.Sidecar(t.Context(), h.Key, task.SidecarCheckpoint); got != nil || err != nil {
 		t.Errorf("Checkpoint = %q, %v, want none", got, err)
+	}
+}
+
+// TestCheckpointOfAnEndedTask: only a checkpoint that comes with the event that ends the task is
+// kept.
+func TestCheckpointOfAnEndedTask(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ working, end, want string }{
+		"with the last event":     {"", "end", "end"},
+		"with an earlier event":   {"working", "", ""},
+		"with each of the events": {"working", "end", "end"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := new(memstore.Store)
+				x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					for _, s := range []struct {
+						saved string
+						state a2a.TaskState
+					}{{tt.working, a2a.TaskStateWorking}, {tt.end, a2a.TaskStateCompleted}} {
+						if err := agent.CallFrom(ctx).Checkpoint([]byte(s.saved)); err != nil {
+							t.Error(err)
+						}
+						if !yield(status(ec, s.state, ""), nil) {
+							return
+						}
+					}
+				}}
+				b := start(t, engine.Config{Store: store}, resumable(x))
+				h := b.send(text("hi")).Head
+				if got, err := store.Sidecar(t.Context(), h.Key, task.SidecarCheckpoint); string(got) != tt.want || err != nil {
+					t.Errorf("Sidecar = %q, %v, want %q", got, err, tt.want)
+				}
+				b.stop()
+			})
+		})
 	}
 }
 

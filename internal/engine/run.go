@@ -476,9 +476,10 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 	if len(c.Entries) == before {
 		return r.applyAlone(c, kept)
 	}
-	if c.Next.State.Open() { // a task that has ended is not continued
+	switch last := c.Entries[len(c.Entries)-1].Seq; {
+	case c.Next.State.Open():
 		c.Sidecars[task.SidecarCheckpoint], c.Journal = kept.checkpoint.blob, kept.records
-	} else if r.traits.Recalls {
+	case kept.checkpoint.seq == last: // a task that has ended is not continued, but others may refer to it
 		c.Sidecars[task.SidecarCheckpoint] = kept.checkpoint.blob
 	}
 	return nil

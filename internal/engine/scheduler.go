@@ -85,11 +85,10 @@ func (e *Engine) goroutinesOf(k *queueKey) *goroutines {
 // queueKeyOf returns the key of a task.
 func queueKeyOf(a *Agent, h *task.Head) queueKey {
 	t := a.traits()
-	away := t.Away && t.Resumable
 	if !t.Serial {
-		return queueKey{away: away}
+		return queueKey{away: t.Away}
 	}
-	return queueKey{h.Owner, h.Performer(), h.ContextID, away}
+	return queueKey{h.Owner, h.Performer(), h.ContextID, t.Away}
 }
 
 // serial reports whether only one task of the key runs at a time.

@@ -23,8 +23,8 @@ import (
 func TestSerialOrderOverRestarts(t *testing.T) {
 	t.Parallel()
 	for name, traits := range map[string]agent.Traits{
-		"repeated": {Serial: true, Idempotent: true}, "resumed": {Serial: true, Resumable: true},
-		"elsewhere": {Serial: true, Resumable: true, Away: true},
+		"repeated": {Serial: true, AfterCrash: agent.Repeat}, "resumed": {Serial: true, AfterCrash: agent.Resume},
+		"elsewhere": {Serial: true, Away: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -309,9 +309,9 @@ func (w *world) String() string {
 // before an older one; and from each state all messages can still end.
 func TestSerialModel(t *testing.T) {
 	t.Parallel()
-	queue := agent.Traits{Serial: true, Resumable: true, Away: true}
+	queue := agent.Traits{Serial: true, Away: true, AfterCrash: agent.Resume} // like those of TraitsOf
 	for name, traits := range map[string]agent.Traits{
-		"queue": queue, "program": {Serial: true, Idempotent: true}, "model": {Serial: true, Resumable: true},
+		"queue": queue, "program": {Serial: true, AfterCrash: agent.Repeat}, "model": {Serial: true, AfterCrash: agent.Resume},
 	} {
 		for _, contexts := range []string{"aab", "aba", "abb", "aaa"} {
 			for places := 1; places <= 2; places++ {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -42,14 +41,6 @@ var (
 	errNotStored = errors.New("the task could not be stored")
 	errNoTask    = errors.New("the task was refused by the store")
 )
-
-// mayBeEarly reports whether the run of a new task may begin before the task is stored. It may
-// not if the caller has chosen the id: then the task may exist already, and the run's output
-// would appear to be its.
-func mayBeEarly(a *Agent, r *op.Send) bool {
-	t := a.traits()
-	return t.Early && t.Away && t.Resumable && r.Message.TaskID == ""
-}
 
 // startEarly is start for a task whose first change is about to be stored, with the head h. The
 // caller holds l.write during the change, so that no change of the run comes before, and calls

@@ -130,14 +130,20 @@ type wrapped struct {
 var (
 	_ a2asrv.AgentExecutor = (*wrapped)(nil)
 	_ agent.Described      = (*wrapped)(nil)
+	_ agent.Confirming     = (*wrapped)(nil)
 )
 
-// Traits implements agent.Described. A wrapper is always Resumable, whatever the traits of its
-// agent.
+// Traits implements agent.Described. A wrapper always resumes, whatever the traits of its agent.
 func (w *wrapped) Traits() agent.Traits {
 	t := w.traits
-	t.Resumable, t.NoMessage = true, true
+	t.AfterCrash, t.Pure, t.NoMessage = agent.Resume, false, true
 	return t
+}
+
+// ConfirmsExtensions implements agent.Confirming.
+func (w *wrapped) ConfirmsExtensions() bool {
+	c, ok := w.inner.(agent.Confirming)
+	return ok && c.ConfirmsExtensions()
 }
 
 // GatedSkills returns the gated skills; none if all are gated.
@@ -171,6 +177,9 @@ func (w *wrapped) Execute(ctx context.Context, ec *a2asrv.ExecutorContext) iter.
 		if c == nil || p == nil {
 			yield(nil, errNoHub)
 			return
+		}
+		if c.Flush(ctx) != nil {
+			return // the task could not be stored: its owner is not asked
 		}
 		v := &request{wrapped: w, ec: ec, call: c, caller: p, skill: w.policy.only(c.Skill), yield: yield}
 		v.read(c.Saved)

@@ -509,10 +509,11 @@ func TestInterruptedRuns(t *testing.T) {
 		state  task.State
 		runs   int
 	}{
-		"once":             {agent.Traits{}, false, task.Failed, 1},
-		"idempotent":       {agent.Traits{Idempotent: true}, false, task.Completed, 2},
-		"idempotent, told": {agent.Traits{Idempotent: true}, true, task.Failed, 1},
-		"resumable":        {agent.Traits{Resumable: true}, true, task.Completed, 2},
+		"fail":                {agent.Traits{}, false, task.Failed, 1},
+		"repeat":              {agent.Traits{AfterCrash: agent.Repeat}, false, task.Completed, 2},
+		"output":              {agent.Traits{AfterCrash: agent.Repeat}, true, task.Failed, 1},
+		"repeat after output": {agent.Traits{AfterCrash: agent.RepeatAfterOutput}, true, task.Completed, 2},
+		"resume":              {agent.Traits{AfterCrash: agent.Resume}, true, task.Completed, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *fixture) {
@@ -549,10 +550,10 @@ func TestInterruptedRuns(t *testing.T) {
 				w.settle()
 				w.is(bob, id, tt.state, "")
 				w.ran(tt.runs)
-				if tt.traits.Resumable && saved != "half" {
+				if tt.traits.AfterCrash == agent.Resume && saved != "half" {
 					w.t.Errorf("the agent continues from %q, want its own checkpoint", saved)
 				}
-				if want := map[bool]string{true: "one<nil>"}[tt.traits.Resumable]; noted != want {
+				if want := map[bool]string{true: "one<nil>"}[tt.traits.AfterCrash == agent.Resume]; noted != want {
 					w.t.Errorf("the agent finds the record %q, want %q", noted, want)
 				}
 			})
@@ -680,7 +681,7 @@ func TestInterruptedAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *fixture) {
 				w.set("bob", trust.Act, "desk")
-				w.traits = agent.Traits{Idempotent: true}
+				w.traits = agent.Traits{AfterCrash: agent.Repeat}
 				crash := true
 				w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 					answers := strings.HasPrefix(agent.Text(ec.Message), "answer")
@@ -775,7 +776,7 @@ func TestWithoutMemoryNothingRuns(t *testing.T) {
 func TestGateGivesUpAfterThreeAttempts(t *testing.T) {
 	bubble(t, func(w *fixture) {
 		w.set("bob", trust.Act, "desk")
-		w.traits = agent.Traits{Idempotent: true}
+		w.traits = agent.Traits{AfterCrash: agent.Repeat}
 		w.agent = func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-ctx.Done() }
 		w.start()
 		id := w.send(bob, "desk", "one")
@@ -883,5 +884,53 @@ func TestOutsideAHubNothingIsDone(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d events, want one error", n)
+	}
+}
+
+// undecidedStore is a store whose changes that create a task wait until the test decides that they fail.
+type undecidedStore struct {
+	task.Store
+	fail chan struct{}
+}
+
+func (s *undecidedStore) Append(ctx context.Context, c *task.Change) error {
+	if c.Prev.Rev != 0 {
+		return s.Store.Append(ctx, c)
+	}
+	<-s.fail
+	return errors.New("the disk is full")
+}
+
+// TestNothingHappensBeforeTheTaskIsStored: a run of an Away agent begins while its message is stored, and the
+// gate waits for that before it asks, refuses or runs.
+func TestNothingHappensBeforeTheTaskIsStored(t *testing.T) {
+	for _, level := range []trust.Level{trust.Observe, trust.Propose, trust.Act} {
+		t.Run(fmt.Sprint(level), func(t *testing.T) {
+			bubble(t, func(w *fixture) {
+				s := &undecidedStore{w.store, make(chan struct{})}
+				w.store, w.traits = s, agent.Traits{Away: true}
+				w.set("bob", level, "desk")
+				w.start()
+				sent := make(chan error, 1)
+				go func() {
+					body := []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"go"}]}`)
+					_, err := w.hub.Send(w.t.Context(), bob, &op.Send{Target: op.Target{Agent: "desk"}, Message: op.Message{ID: "m", MediaTypes: []string{""}, Body: body}})
+					sent <- err
+				}()
+				for _, when := range []string{"while the task is being stored", "after the store has failed"} {
+					w.settle()
+					if items := w.open(); len(items) != 0 || len(w.notes.all) != 0 {
+						w.t.Errorf("%s, there are %+v and the notes %q", when, items, w.notes.all)
+					}
+					w.ran(0)
+					if when == "while the task is being stored" {
+						close(s.fail)
+						if err := <-sent; err == nil {
+							w.t.Error("Send = nil, want an error")
+						}
+					}
+				}
+			})
+		})
 	}
 }

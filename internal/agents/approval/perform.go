@@ -12,6 +12,9 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
+// resumes reports whether the agent itself continues from its checkpoints.
+func (w *wrapped) resumes() bool { return w.traits.AfterCrash == agent.Resume }
+
 // maxTries is the total number of times that an idempotent agent begins with a message.
 const maxTries = 3
 
@@ -19,9 +22,9 @@ const maxTries = 3
 // an agent with these traits.
 func (r *request) perform(ctx context.Context) {
 	again := r.checkpoint.Key == r.call.Key && r.checkpoint.Phase == running
-	repeats := r.traits.Idempotent && !outputHashOf(r.call.Task).after(r.checkpoint.Said)
+	repeats := r.traits.AfterCrash.Repeats(outputHashOf(r.call.Task).after(r.checkpoint.Said))
 	switch {
-	case !again, r.traits.Resumable, repeats && r.checkpoint.Tries < maxTries:
+	case !again, r.resumes(), repeats && r.checkpoint.Tries < maxTries:
 	case repeats:
 		r.sendStatus(a2a.TaskStateFailed, fmt.Sprintf("interrupted by restart in %d attempts", r.checkpoint.Tries), nil)
 		return
@@ -40,7 +43,7 @@ func (r *request) perform(ctx context.Context) {
 	}
 	inner := *r.call
 	inner.Saved, inner.Skill = r.inner, cmp.Or(r.open, r.call.Skill)
-	if !r.traits.Resumable {
+	if !r.resumes() {
 		inner.Saved, inner.Task, inner.Sealed = nil, nil, nil
 		inner.Attempt = tries
 	}
@@ -59,7 +62,7 @@ func (r *request) perform(ctx context.Context) {
 // begin records durably that the agent begins. An agent that continues from its own checkpoints
 // does not need that.
 func (r *request) begin(ctx context.Context) error {
-	if err := r.save(); err != nil || r.traits.Resumable {
+	if err := r.save(); err != nil || r.resumes() {
 		return err
 	}
 	return r.call.Flush(ctx)
@@ -136,7 +139,7 @@ func (i *innerRun) Flush(ctx context.Context) error { return i.v.call.Flush(ctx)
 // Checkpoint implements agent.Run. It stores the agent's checkpoint together with that of the
 // gate.
 func (i *innerRun) Checkpoint(blob []byte) {
-	if !i.v.traits.Resumable {
+	if !i.v.resumes() {
 		return
 	}
 	i.v.inner = blob
@@ -159,9 +162,9 @@ func (i *innerRun) Record(ctx context.Context, record []byte) error {
 	return i.v.own().Record(ctx, record)
 }
 
-// own returns the call with the agent's journal; nil if the agent is not Resumable.
+// own returns the call with the agent's journal; nil if the agent does not resume.
 func (r *request) own() *agent.Call {
-	if r.traits.Resumable {
+	if r.resumes() {
 		return r.call
 	}
 	return nil
@@ -172,10 +175,10 @@ func (i *innerRun) Delegate(ctx context.Context, d *agent.Delegation) (*agent.De
 	return i.v.call.Delegate(ctx, d)
 }
 
-// UntilDrain implements agent.Drainer. Only a Resumable agent may end its run at a drain, while
-// the gate itself always may.
+// UntilDrain implements agent.Drainer. Only an agent that resumes may end its run at a drain,
+// while the gate itself always may.
 func (i *innerRun) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !i.v.traits.Resumable {
+	if !i.v.resumes() {
 		return context.WithCancel(ctx)
 	}
 	return i.v.call.UntilDrain(ctx)

@@ -69,7 +69,7 @@ type Agent struct {
 
 // Agents returns the agents of the desk. The caller owns the cards.
 func (a *Assistant) Agents() []Agent {
-	traits := agent.Traits{Idempotent: true, NoMessage: true}
+	traits := agent.Traits{AfterCrash: agent.Repeat, NoMessage: true}
 	return []Agent{
 		{NotifyUser, newCard(NotifyUser, "Notify the user", "Notifies the owner of this hub.", "The build is broken."), agent.With(agent.Func(a.notify), traits)},
 		{QueryAvailability, newCard(QueryAvailability, "Query availability", "Says whether the person is available, busy, available with delays, or away.", "Are you there?"), agent.With(agent.Func(a.query), traits)},

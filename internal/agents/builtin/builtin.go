@@ -45,7 +45,7 @@ type Agent struct {
 // Agents returns all built-in agents. The first one, echo, is intended as the default. The
 // caller owns the cards.
 func Agents() []Agent {
-	once := agent.Traits{Idempotent: true, Pure: true, NoMessage: true}
+	once := agent.Traits{Pure: true, NoMessage: true}
 	turns := agent.Traits{NoMessage: true}
 	return []Agent{
 		{"echo", echoCard(), agent.With(agent.Func(echo), once)},

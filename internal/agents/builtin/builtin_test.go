@@ -133,8 +133,8 @@ func TestAgents(t *testing.T) {
 	for _, a := range builtin.Agents() {
 		names = append(names, a.Name)
 		traits := agent.TraitsOf(a.Executor)
-		if want := a.Name != "interview"; traits.Idempotent != want {
-			t.Errorf("%s: idempotent is %v, want %v", a.Name, traits.Idempotent, want)
+		if want := a.Name != "interview"; traits.AfterCrash.Repeats(false) != want {
+			t.Errorf("%s: AfterCrash is %v, want repeat: %v", a.Name, traits.AfterCrash, want)
 		}
 		if !traits.NoMessage {
 			t.Errorf("%s does not declare that it never answers with a bare message", a.Name)

@@ -121,10 +121,11 @@ type Agent struct {
 	// Assert returns a token that proves the identity of the context's caller; empty for none.
 	// If nil, programs get no token.
 	Assert func(ctx context.Context) (string, error)
-	// Idempotent, Again, Serial and Silence are the agent's traits, see agent.Traits. Only output ends
-	// the silence of a program.
-	Idempotent, Again, Serial bool
-	Silence                   time.Duration
+	// AfterCrash, Serial and Silence are the agent's traits, see agent.Traits. Only output ends the
+	// silence of a program.
+	AfterCrash agent.AfterCrash
+	Serial     bool
+	Silence    time.Duration
 
 	// quiet is the time after which output that may be the last is passed on, for tests; zero
 	// means defaultQuiet.
@@ -140,7 +141,7 @@ var (
 
 // Traits implements agent.Described.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Idempotent: a.Idempotent, Again: a.Again, Serial: a.Serial, Silence: a.Silence, NoMessage: true}
+	return agent.Traits{AfterCrash: a.AfterCrash, Serial: a.Serial, Silence: a.Silence, NoMessage: true}
 }
 
 // Kind returns "command", the kind of the agent for people.

@@ -761,8 +761,8 @@ func TestRunsSideBySide(t *testing.T) {
 
 func TestTraits(t *testing.T) {
 	t.Parallel()
-	a := &Agent{Idempotent: true, Serial: true, Silence: time.Minute}
-	want := agent.Traits{Idempotent: true, Serial: true, Silence: time.Minute, NoMessage: true}
+	a := &Agent{AfterCrash: agent.Repeat, Serial: true, Silence: time.Minute}
+	want := agent.Traits{AfterCrash: agent.Repeat, Serial: true, Silence: time.Minute, NoMessage: true}
 	if diff := cmp.Diff(want, agent.TraitsOf(a)); diff != "" {
 		t.Errorf("traits mismatch (-want +got):\n%s", diff)
 	}

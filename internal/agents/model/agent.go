@@ -154,7 +154,7 @@ var (
 
 // Traits implements agent.Described.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, NoMessage: true, Silence: -1}
+	return agent.Traits{AfterCrash: agent.Resume, NoMessage: true, Silence: -1}
 }
 
 // Kind returns "model", the kind of the agent for people.

@@ -97,7 +97,7 @@ turns:
 		if ctx.Err() == nil {
 			yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("rain"))), nil)
 		}
-	}), agent.Traits{Idempotent: true})
+	}), agent.Traits{AfterCrash: agent.Repeat})
 	clerk := agent.With(agent.Func(func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		state, send := a2a.TaskStateInputRequired, "for how many?"
 		if ec.StoredTask != nil {
@@ -105,7 +105,7 @@ turns:
 			time.Sleep(time.Second)
 		}
 		yield(a2a.NewStatusUpdateEvent(ec, state, a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart(send))), nil)
-	}), agent.Traits{Resumable: true})
+	}), agent.Traits{AfterCrash: agent.Resume})
 	return agents{"main": a, "north": north, "clerk": clerk}
 }
 

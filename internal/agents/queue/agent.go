@@ -35,12 +35,12 @@ var (
 	_ agent.Described      = (*Agent)(nil)
 )
 
-// Traits implements agent.Described. Work is published while its task is being stored: a worker
-// does not start before its claim is granted, and the hub grants none before the task is
-// stored. A worker counts as lost when its heartbeats stop; a long silence of its agent alone does
+// Traits implements agent.Described. Work is published while its task is being stored, which is no
+// effect yet: a worker does not start before its claim is granted, and the hub grants none before
+// the task is stored. A worker counts as lost when its heartbeats stop; a long silence of its agent alone does
 // not end a run.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, Away: true, Early: true, Silence: -1, NoMessage: true, Serial: a.Serial}
+	return agent.Traits{Away: true, Silence: -1, NoMessage: true, Serial: a.Serial}
 }
 
 // Kind returns "queue", the way in which the agent is reached, for operators.

@@ -106,6 +106,10 @@ func (r *run) acceptEvent(event []byte) {
 	if state == task.Working && update.bare(event) {
 		event = noChange // the hub has sent it already
 	}
+	if state.Terminal() {
+		r.pass(event) // an ended task needs no place
+		return
+	}
 	r.store(event)
 }
 

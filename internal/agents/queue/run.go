@@ -252,12 +252,17 @@ func (r *run) sendDelayed() {
 
 // store stores the place together with an event.
 func (r *run) store(event []byte) {
-	r.dirty = true
 	if err := r.call.Checkpoint(r.state.encode()); err != nil {
 		r.done = true
 		r.yield(nil, err)
 		return
 	}
+	r.pass(event)
+}
+
+// pass passes an event on to the hub.
+func (r *run) pass(event []byte) {
+	r.dirty = true
 	if !r.yield(&agent.Raw{JSON: event}, nil) {
 		r.done = true
 	}

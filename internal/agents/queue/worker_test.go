@@ -305,7 +305,7 @@ func TestDrain(t *testing.T) {
 		ended  time.Duration
 	}{
 		"in time":    {agent.Traits{}, 5 * time.Second, "TASK_STATE_COMPLETED first", 4 * time.Second},
-		"given back": {agent.Traits{Idempotent: true}, time.Hour, "TASK_STATE_COMPLETED second", 10 * time.Second},
+		"given back": {agent.Traits{AfterCrash: agent.Repeat}, time.Hour, "TASK_STATE_COMPLETED second", 10 * time.Second},
 		"given up":   {agent.Traits{}, time.Hour, "TASK_STATE_FAILED worker ", 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -349,13 +349,13 @@ func TestDrain(t *testing.T) {
 // TestKilledWorker cuts a worker off permanently.
 func TestKilledWorker(t *testing.T) {
 	t.Parallel()
-	for name, idempotent := range map[string]bool{"idempotent": true, "at most once": false} {
-		t.Run(name, func(t *testing.T) {
+	for after, idempotent := range map[agent.AfterCrash]bool{agent.Repeat: true, agent.Fail: false} {
+		t.Run(after.String(), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := startHub(t, nil)
 				cut := &wire{Bus: h.bus.Peer()}
-				traits := agent.Traits{Idempotent: idempotent}
+				traits := agent.Traits{AfterCrash: after}
 				first := h.startWorker(agent.With(counting(nil), traits), func(w *worker.Worker) { w.Bus = cut })
 				id := h.send(returnImmediately(newSend("hi"))).Head.ID
 				h.wait(id, task.Working)
@@ -389,13 +389,13 @@ func TestZombie(t *testing.T) {
 			yield(status(ec, a2a.TaskStateWorking, "still here"), nil)
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
-		}), agent.Traits{Idempotent: true})
+		}), agent.Traits{AfterCrash: agent.Repeat})
 		h.startWorker(sleeper, func(w *worker.Worker) { w.Bus, w.Concurrency = cut, 1 })
 		id := h.send(returnImmediately(newSend("hi"))).Head.ID
 		h.wait(id, task.Working)
 		synctest.Wait()
 		cut.down.Store(true)
-		h.startWorker(agent.With(counting(turn), agent.Traits{Idempotent: true}), nil)
+		h.startWorker(agent.With(counting(turn), agent.Traits{AfterCrash: agent.Repeat}), nil)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		cut.down.Store(false)

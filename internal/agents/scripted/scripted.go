@@ -91,9 +91,9 @@ func Parse(path string, src []byte) (*Script, error) {
 	return s, nil
 }
 
-// Traits implements agent.Described. A script is Resumable without a checkpoint: it answers however
+// Traits implements agent.Described. A script resumes without a checkpoint: it answers however
 // often the hub crashed before.
-func (s *Script) Traits() agent.Traits { return agent.Traits{Resumable: true} }
+func (s *Script) Traits() agent.Traits { return agent.Traits{AfterCrash: agent.Resume} }
 
 // Kind returns "scripted", the kind of the agent for people.
 func (s *Script) Kind() string { return "scripted" }

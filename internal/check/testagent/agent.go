@@ -37,7 +37,7 @@ func Card() *a2a.AgentCard {
 
 // Executor returns the agent. It confirms the cancellation of a task immediately.
 func Executor() a2asrv.AgentExecutor {
-	return agent.With(agent.Func(execute), agent.Traits{Idempotent: true})
+	return agent.With(agent.Func(execute), agent.Traits{AfterCrash: agent.Repeat})
 }
 
 // execute runs the scenario that the message requests.

@@ -267,7 +267,7 @@ func TestTraceOfAWebhook(t *testing.T) {
 				db := openStore(t, path)
 				h := &parley.Hub{Store: db.Tasks(), Push: loopback, Limits: parley.Limits{DrainTimeout: -1}}
 				h.Push.KeyFile = path + ".key"
-				h.Handle(card("gated"), agent.With(gated, agent.Traits{Idempotent: true}))
+				h.Handle(card("gated"), agent.With(gated, agent.Traits{AfterCrash: agent.Repeat}))
 				s := serve(t, h)
 				stop := s.stop
 				s.stop = func() { stop(); db.Close() }
@@ -316,7 +316,7 @@ func TestTraceThroughARestart(t *testing.T) {
 				return
 			}
 			<-ctx.Done()
-		}), agent.Traits{Idempotent: true}))
+		}), agent.Traits{AfterCrash: agent.Repeat}))
 		s := serve(t, h)
 		stop := s.stop
 		s.stop = func() { stop(); db.Close() }

@@ -135,7 +135,7 @@ func TestAgents(t *testing.T) {
 			"title": "Weather", "description": "Tells the weather.", "version": "2",
 			"skills":     []any{map[string]any{"id": "forecast", "name": "", "description": "", "tags": []any{}}},
 			"inputModes": []any{}, "outputModes": []any{},
-			"traits": map[string]any{"idempotent": false, "serial": true, "silence": "1m0s"},
+			"traits": map[string]any{"afterCrash": "fail", "serial": true, "silence": "1m0s"},
 		},
 		map[string]any{
 			"name": "echo", "kind": "local", "default": true,
@@ -149,12 +149,12 @@ func TestAgents(t *testing.T) {
 			}},
 			"inputModes":  []any{"text/plain", "application/json", "*/*"},
 			"outputModes": []any{"text/plain", "application/json", "*/*"},
-			"traits":      map[string]any{"idempotent": true, "serial": false},
+			"traits":      map[string]any{"afterCrash": "repeat", "serial": false},
 		},
 		map[string]any{
 			"name": "patient", "kind": "local", "default": false, "title": "", "description": "", "version": "",
 			"skills": []any{}, "inputModes": []any{}, "outputModes": []any{},
-			"traits": map[string]any{"idempotent": false, "serial": false, "silence": "never"},
+			"traits": map[string]any{"afterCrash": "fail", "serial": false, "silence": "never"},
 		},
 	}}
 	if got.code != 200 {

@@ -115,7 +115,7 @@ func kindOf(a engine.Agent) string {
 
 func traitsOf(a engine.Agent) adminjson.Traits {
 	t := agent.TraitsOf(a.Executor)
-	shown := adminjson.Traits{Idempotent: t.Idempotent, Serial: t.Serial || a.Serial}
+	shown := adminjson.Traits{AfterCrash: t.AfterCrash.String(), Serial: t.Serial || a.Serial}
 	switch {
 	case t.Silence < 0:
 		shown.Silence = "never"

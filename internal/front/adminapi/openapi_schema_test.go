@@ -45,19 +45,20 @@ var names = map[string]string{
 // fieldSchemas are the schemas of fields whose Go type does not state their values.
 var fieldSchemas = map[string]map[string]any{
 	"TaskInfo.state": ref("TaskState"), "TreeTask.state": ref("TaskState"), "LogEntry.state": ref("TaskState"), "Operated.state": ref("TaskState"),
-	"LogEntry.kind":    {"enum": []any{"created", "message", "status", "artifact", "other"}},
-	"InboxItem.kind":   {"enum": []any{"question", "approval", "notice"}},
-	"InboxItem.state":  {"enum": []any{"open", "answered", "approved", "refused", "expired"}},
-	"Key.state":        {"enum": []any{"active", "expired", "revoked"}},
-	"MadeKey.state":    {"enum": []any{"active", "expired", "revoked"}},
-	"Webhook.state":    {"enum": []any{"current", "delivering", "waiting", "retrying", "settled"}},
-	"Curve.values":     {"type": "array", "items": map[string]any{"type": []any{"number", "null"}}},
-	"Health.state":     {"enum": []any{"up", "down", "unknown", "gone"}},
-	"Agent.state":      {"enum": []any{"up", "down", "unknown", "gone"}},
-	"Result.type":      {"enum": []any{"a2a", "mcp"}},
-	"TrustEntry.level": {"enum": []any{"observe", "learn", "propose", "act"}},
-	"Turn.role":        {"enum": []any{"caller", "agent", "hub"}},
-	"Waiting.code":     {"enum": waitingCodes()},
+	"Traits.afterCrash": {"enum": []any{"fail", "repeat", "repeat after output", "resume"}},
+	"LogEntry.kind":     {"enum": []any{"created", "message", "status", "artifact", "other"}},
+	"InboxItem.kind":    {"enum": []any{"question", "approval", "notice"}},
+	"InboxItem.state":   {"enum": []any{"open", "answered", "approved", "refused", "expired"}},
+	"Key.state":         {"enum": []any{"active", "expired", "revoked"}},
+	"MadeKey.state":     {"enum": []any{"active", "expired", "revoked"}},
+	"Webhook.state":     {"enum": []any{"current", "delivering", "waiting", "retrying", "settled"}},
+	"Curve.values":      {"type": "array", "items": map[string]any{"type": []any{"number", "null"}}},
+	"Health.state":      {"enum": []any{"up", "down", "unknown", "gone"}},
+	"Agent.state":       {"enum": []any{"up", "down", "unknown", "gone"}},
+	"Result.type":       {"enum": []any{"a2a", "mcp"}},
+	"TrustEntry.level":  {"enum": []any{"observe", "learn", "propose", "act"}},
+	"Turn.role":         {"enum": []any{"caller", "agent", "hub"}},
+	"Waiting.code":      {"enum": waitingCodes()},
 }
 
 func waitingCodes() (all []any) {

@@ -286,7 +286,7 @@ func (polyglot) CardFor(_ context.Context, r *agent.CardRequest) *a2a.AgentCard 
 // not cacheable, and is as complete as any other.
 func TestCardForEachRequest(t *testing.T) {
 	t.Parallel()
-	parrot := newAgent("parrot", agent.With(polyglot{echo()}, agent.Traits{Idempotent: true}))
+	parrot := newAgent("parrot", agent.With(polyglot{echo()}, agent.Traits{AfterCrash: agent.Repeat}))
 	h := startHub(t, httpfront.Config{PublicURL: "https://hub.example"}, parrot)
 	const path = "/.well-known/agent-card.json"
 	plain := h.do("GET", path, "")

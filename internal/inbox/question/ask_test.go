@@ -194,7 +194,7 @@ func TestAskWaitsForAPerson(t *testing.T) {
 			for ev, err := range script.Execute(ctx, ec) {
 				yield(ev, err)
 			}
-		}), agent.Traits{Idempotent: true})
+		}), agent.Traits{AfterCrash: agent.Repeat})
 		o.open()
 		id := o.begin()
 		it := o.asked()
@@ -550,7 +550,7 @@ func TestContinuingAgentsSeeTheirQuestion(t *testing.T) {
 			for ev, err := range inner.Execute(ctx, ec) {
 				yield(ev, err)
 			}
-		}), agent.Traits{Resumable: true})
+		}), agent.Traits{AfterCrash: agent.Resume})
 		o.open()
 		o.begin()
 		o.answer(o.asked().ID, "mine")

@@ -144,7 +144,7 @@ func asker(n int, ask func(i int) string) a2asrv.AgentExecutor {
 			return
 		}
 		yield(status(ec, a2a.TaskStateCompleted, strings.Join(got, ",")), nil)
-	}), agent.Traits{Idempotent: true})
+	}), agent.Traits{AfterCrash: agent.Repeat})
 }
 
 func numbered(i int) string { return fmt.Sprintf("Question %d?", i) }

@@ -248,7 +248,7 @@ func TestMessagesBeforeTheQuestion(t *testing.T) {
 		for ev, err := range inner.Execute(ctx, ec) {
 			yield(ev, err)
 		}
-	}), agent.Traits{Idempotent: true})
+	}), agent.Traits{AfterCrash: agent.Repeat})
 	responder := &question.PolicyResponder{Answerer: "clerk", Default: question.Auto}
 	h := startHub(t, store, responder, agents{"main": main, "clerk": clerk(t)})
 	r := messageTo("main", "go")

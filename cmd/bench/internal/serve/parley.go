@@ -46,7 +46,7 @@ func (o *Options) agent(g *gate) a2asrv.AgentExecutor {
 		return &remote.Agent{URL: o.Remote}
 	}
 	// Like the built-in echo, the agent declares its actual traits.
-	return agent.With(executor{g}, agent.Traits{Idempotent: true, Pure: !o.Effects, NoMessage: true})
+	return agent.With(executor{g}, agent.Traits{AfterCrash: agent.Repeat, Pure: !o.Effects, NoMessage: true})
 }
 
 // hub returns a hub with the given store; nil is the memory store.

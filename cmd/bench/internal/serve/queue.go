@@ -64,7 +64,7 @@ type busServer struct {
 }
 
 func (s *busServer) Serve(ctx context.Context, _ net.Listener) error {
-	x := agent.With(executor{s.gate}, agent.Traits{Idempotent: true, NoMessage: true})
+	x := agent.With(executor{s.gate}, agent.Traits{AfterCrash: agent.Repeat, NoMessage: true})
 	return (&worker.Worker{Bus: s.bus, Name: AgentName, Executor: x, Concurrency: workers}).Run(ctx)
 }
 

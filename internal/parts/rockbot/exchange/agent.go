@@ -49,7 +49,7 @@ var (
 
 // Traits implements agent.Described.
 func (a *Agent) Traits() agent.Traits {
-	return agent.Traits{Resumable: true, Silence: -1, NoMessage: true}
+	return agent.Traits{AfterCrash: agent.Resume, Silence: -1, NoMessage: true}
 }
 
 // Kind returns "rockbot", the kind of the agent for people.

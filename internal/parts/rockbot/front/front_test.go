@@ -55,7 +55,7 @@ func startHub(t *testing.T, url string, store task.Store) (stop func()) {
 	line := &exchange.Exchange{Bus: b, Name: "parley"}
 	hub := &parley.Hub{Store: store, Limits: parley.Limits{DrainTimeout: time.Nanosecond}}
 	hub.Handle(&a2a.AgentCard{Name: "helper", Description: "Helps.", Version: "1", Skills: []a2a.AgentSkill{{ID: "greet"}}},
-		agent.With(agent.Func(helper), agent.Traits{Idempotent: true}))
+		agent.With(agent.Func(helper), agent.Traits{AfterCrash: agent.Repeat}))
 	hub.Handler()
 	ctx, cancel := context.WithCancel(context.Background())
 	var owned sync.WaitGroup

@@ -21,7 +21,7 @@ type Executor struct{}
 var _ a2asrv.AgentExecutor = Executor{}
 
 // Traits implements agent.Described.
-func (Executor) Traits() agent.Traits { return agent.Traits{Idempotent: true} }
+func (Executor) Traits() agent.Traits { return agent.Traits{AfterCrash: agent.Repeat} }
 
 // Cancel implements a2asrv.AgentExecutor.
 func (Executor) Cancel(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
