@@ -33,7 +33,8 @@ func New(cfg Config) *Binding {
 	if !ok || e == nil {
 		panic("grpcbind: Config.Engine is required and must be the engine of a hub")
 	}
-	b := &Binding{cfg: cfg.withDefaults()}
+	hub := e.Limits()
+	b := &Binding{cfg: cfg.withDefaults(&hub)}
 	b.arrivals = newArrivals(e.Memory(), int64(b.cfg.Limits.Message))
 	b.service.base = base{cfg: &b.cfg, engine: e, limiter: e.Limiter(), feeds: &b.feeds, version: servesV1}
 	b.legacy.base = base{

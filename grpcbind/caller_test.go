@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/limits"
 )
 
 // TestUnknownCallers checks that without an authenticator only this machine is served, unless
@@ -31,7 +32,7 @@ func TestUnknownCallers(t *testing.T) {
 	} {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: tt.addr})
 		for _, anonymous := range []bool{false, true} {
-			cfg := Config{AllowAnonymous: anonymous}.withDefaults()
+			cfg := Config{AllowAnonymous: anonymous}.withDefaults(new(limits.Limits))
 			c, err := (&service{base: base{cfg: &cfg, version: servesV1}}).identify(ctx)
 			if tt.local || anonymous {
 				if err != nil || c.Principal.ID != auth.Local {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/limits"
 )
 
 // Config configures a Binding. Only Engine is required.
@@ -33,7 +34,7 @@ type Config struct {
 	Logger *slog.Logger
 	// LogRequests logs each call when it has ended.
 	LogRequests bool
-	// Limits bound the cost of calls; zero fields have defaults.
+	// Limits bound the cost of calls. Most are those of the hub unless they are set.
 	Limits Limits
 	// TLS encrypts the connections of Serve. If nil, they are not encrypted, which is meant for this
 	// machine and for networks with other protection.
@@ -52,31 +53,31 @@ type Engine interface {
 	Recovered() <-chan struct{}
 }
 
-// Limits bound the cost of calls. A zero field means the default named in its comment.
+// Limits bound the cost of calls. A zero field means the limit of the hub (parley.Limits) or the
+// default that its comment names.
 type Limits struct {
-	// Message is the largest request in bytes. The default is 10 MiB.
+	// Message is the largest request in bytes; Body of the hub.
 	Message int
-	// BodyTime is how long the message of a call may take to arrive. The default is 30 s.
+	// BodyTime is how long the message of a call may take to arrive; BodyTime of the hub.
 	BodyTime time.Duration
-	// SendTime is how long the reader of a stream may take to accept a message. The default is
-	// 30 s.
+	// SendTime is how long the reader of a stream may take to accept a message; WriteTime of the hub.
 	SendTime time.Duration
 	// CallsPerConnection is how many calls one connection of Serve may have open, including streams.
 	// The default is 1,000. Further calls wait. Negative means no limit.
 	CallsPerConnection int
-	// KeepAlive is the silence after which Serve pings a connection. The default is 15 s.
+	// KeepAlive is the silence after which Serve pings a connection; KeepAlive of the hub.
 	KeepAlive time.Duration
 	// StopTime is how long calls may continue after the context of Serve has ended. The default
 	// is 15 s. It should be longer than the engine takes to drain.
 	StopTime time.Duration
 }
 
-func (l Limits) withDefaults() Limits {
-	l.Message = cmp.Or(l.Message, 10<<20)
-	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
-	l.SendTime = cmp.Or(l.SendTime, 30*time.Second)
+func (l Limits) withDefaults(hub *limits.Limits) Limits {
+	l.Message = cmp.Or(l.Message, int(min(hub.Body, math.MaxInt)))
+	l.BodyTime = cmp.Or(l.BodyTime, hub.BodyTime)
+	l.SendTime = cmp.Or(l.SendTime, hub.WriteTime)
 	l.CallsPerConnection = cmp.Or(l.CallsPerConnection, 1_000)
-	l.KeepAlive = cmp.Or(l.KeepAlive, 15*time.Second)
+	l.KeepAlive = cmp.Or(l.KeepAlive, hub.KeepAlive)
 	l.StopTime = cmp.Or(l.StopTime, 15*time.Second)
 	return l
 }
@@ -89,8 +90,8 @@ func (l *Limits) callsPerConnection() int {
 	return min(l.CallsPerConnection, math.MaxInt32)
 }
 
-func (c Config) withDefaults() Config {
-	c.Limits = c.Limits.withDefaults()
+func (c Config) withDefaults(hub *limits.Limits) Config {
+	c.Limits = c.Limits.withDefaults(hub)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

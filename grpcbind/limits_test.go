@@ -20,8 +20,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/membudget"
-	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
@@ -109,7 +109,7 @@ func streamed(s grpc.ServerStreamingClient[pb.StreamResponse], err error) error 
 // only. The tests of the rate limiter cover the delays.
 func TestEveryMethodIsLimited(t *testing.T) {
 	t.Parallel()
-	h := limitedHub(t, engine.Config{Rates: ratelimit.Config{Requests: 0.001, Burst: 1}})
+	h := limitedHub(t, engine.Config{Limits: limits.Limits{RequestsPerSecond: 0.001, Burst: 1}})
 	calls := everyCall(h)
 	maps.Copy(calls, everyLegacyCall(h))
 	for name, call := range calls {
@@ -127,7 +127,7 @@ func TestEveryMethodIsLimited(t *testing.T) {
 
 func TestBytesAreLimited(t *testing.T) {
 	t.Parallel()
-	h := limitedHub(t, engine.Config{Rates: ratelimit.Config{Bytes: 100}})
+	h := limitedHub(t, engine.Config{Limits: limits.Limits{BytesPerSecond: 100}})
 	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
 	large := textRequest("x")
 	large.Message.Parts[0].Content = &pb.Part_Text{Text: strings.Repeat("x", 100_000)}
@@ -152,7 +152,7 @@ func TestBytesAreLimited(t *testing.T) {
 
 func TestTasksAreLimited(t *testing.T) {
 	t.Parallel()
-	h := limitedHub(t, engine.Config{TasksPerCaller: 1})
+	h := limitedHub(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 1}})
 	ann, bob := with(t.Context(), "x-name", "ann"), with(t.Context(), "x-name", "bob")
 	hold := to("holder", textRequest("hold"))
 	hold.Configuration = &pb.SendMessageConfiguration{ReturnImmediately: true}
@@ -293,7 +293,7 @@ func TestMessagesMustArrive(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{
 		Auth: byName(), Limits: grpcbind.Limits{BodyTime: 100 * time.Millisecond},
-		Engine: engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1}),
+		Engine: engine.New(engine.Config{Store: new(memstore.Store), Limits: limits.Limits{DrainTimeout: -1}}),
 	}, words, agents{"holder": newHolder()})
 	ann := with(t.Context(), "x-name", "ann")
 	var working grpc.ServerStreamingClient[pb.StreamResponse]

@@ -18,11 +18,12 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/task"
 )
 
 func testService() *service {
-	cfg := Config{}.withDefaults()
+	cfg := Config{}.withDefaults(new(limits.Limits))
 	return &service{base: base{cfg: &cfg, version: servesV1}}
 }
 

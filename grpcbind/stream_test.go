@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -195,8 +196,8 @@ func TestNoStreaming(t *testing.T) {
 func TestStreamLimits(t *testing.T) {
 	t.Parallel()
 	for name, limits := range map[string]engine.Config{
-		"of a caller": {StreamsPerCaller: 1},
-		"of the hub":  {Streams: 1, StreamsPerCaller: -1},
+		"of a caller": {Limits: limits.Limits{StreamsPerCaller: 1}},
+		"of the hub":  {Limits: limits.Limits{Streams: 1, StreamsPerCaller: -1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

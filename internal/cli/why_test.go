@@ -29,6 +29,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/testing/storetest"
 	"github.com/parley-a2a/parley/worker"
@@ -209,7 +210,7 @@ type loneEngine struct {
 func newLoneEngine(t *testing.T) *loneEngine {
 	t.Helper()
 	e := &loneEngine{t: t, store: new(storetest.Store), caller: &op.Caller{Principal: &auth.Principal{ID: "ann"}}, began: make(chan struct{}, 1)}
-	e.Engine = engine.New(engine.Config{Store: e.store, DrainTimeout: -1})
+	e.Engine = engine.New(engine.Config{Store: e.store, Limits: limits.Limits{DrainTimeout: -1}})
 	hangs := agent.Func(func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
 		e.began <- struct{}{}
 		<-ctx.Done()

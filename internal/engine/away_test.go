@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -22,7 +23,7 @@ func TestRunsThatWaitElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, began := new(memstore.Store), make(chan context.Context, 10)
 		away := agent.With(untilStopped(began), agent.Traits{Away: true, NoMessage: true})
-		b := start(t, engine.Config{Store: store, MaxRuns: 1, MaxAway: 2, DrainTimeout: time.Hour}, words("a"))
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{MaxRuns: 1, MaxAway: 2, DrainTimeout: time.Hour}}, words("a"))
 		b.register("far", away)
 		for range 3 {
 			r := now(text("wait"))
@@ -54,7 +55,7 @@ func TestFlushOfAFencedRun(t *testing.T) {
 		yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 		flushed <- agent.CallFrom(context.WithoutCancel(ctx)).Flush(context.WithoutCancel(ctx))
 	}}
-	b := start(t, engine.Config{DrainTimeout: -1}, x)
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, x)
 	b.send(now(text("hi")))
 	<-began
 	if err := b.stop(); err != nil {

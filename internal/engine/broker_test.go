@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -149,7 +150,7 @@ func TestGate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := new(gate)
-		b := start(t, engine.Config{Gate: g, MaxRuns: 1, MaxQueued: -1, DrainTimeout: -1}, relay("main"))
+		b := start(t, engine.Config{Gate: g, Limits: limits.Limits{MaxRuns: 1, MaxQueued: -1, DrainTimeout: -1}}, relay("main"))
 		began := make(chan context.Context, 1)
 		b.register("busy", untilStopped(began))
 		r := text("one")

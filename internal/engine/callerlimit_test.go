@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -31,7 +32,7 @@ func exhausted(t *testing.T, err error) {
 func TestTasksPerCaller(t *testing.T) {
 	t.Parallel()
 	began := make(chan context.Context, 10)
-	b := start(t, engine.Config{TasksPerCaller: 2, MaxRuns: 1, DrainTimeout: -1}, untilStopped(began))
+	b := start(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 2, MaxRuns: 1, DrainTimeout: -1}}, untilStopped(began))
 	first := b.send(now(text("runs")))
 	b.send(now(text("waits in line")))
 	_, err := b.Send(t.Context(), alice, now(text("one too many")))
@@ -69,7 +70,7 @@ func TestEndedTasksMakeRoom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := start(t, engine.Config{TasksPerCaller: 1}, x)
+			b := start(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 1}}, x)
 			for i := range 50 {
 				_, err := b.Send(t.Context(), alice, text(fmt.Sprint(i)))
 				if err != nil && !errors.Is(err, a2a.ErrInvalidParams) {
@@ -101,7 +102,7 @@ func TestAnswerNeedsRoom(t *testing.T) {
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}
 	}}
-	b := start(t, engine.Config{TasksPerCaller: 1}, x)
+	b := start(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 1}}, x)
 	asked := b.send(text("ask me"))
 	busy := b.send(now(text("hold")))
 	_, err := b.Send(t.Context(), alice, reply(asked.Head.ID, "answer"))
@@ -120,7 +121,7 @@ func TestAnswerNeedsRoom(t *testing.T) {
 // Of concurrent messages, exactly the allowed number is admitted.
 func TestTasksSideBySide(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{TasksPerCaller: 5, DrainTimeout: -1}, untilStopped(nil))
+	b := start(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 5, DrainTimeout: -1}}, untilStopped(nil))
 	var wg sync.WaitGroup
 	var admitted atomic.Int64
 	for i := range 40 {
@@ -143,7 +144,7 @@ func TestTasksSideBySide(t *testing.T) {
 // again.
 func TestTasksWithChosenIDs(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{TasksPerCaller: 1, DrainTimeout: -1}, untilStopped(nil))
+	b := start(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 1, DrainTimeout: -1}}, untilStopped(nil))
 	named := now(reply("chosen", "first"))
 	named.NewIDs = true
 	b.send(named)
@@ -164,7 +165,7 @@ func TestRecoveredTasksCount(t *testing.T) {
 		<-ctx.Done()
 	}})
 	stopped(t, store, x, began)
-	b := start(t, engine.Config{Store: store, TasksPerCaller: 1, DrainTimeout: -1}, x)
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{TasksPerCaller: 1, DrainTimeout: -1}}, x)
 	<-began
 	_, err := b.Send(t.Context(), alice, now(text("one too many")))
 	exhausted(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -112,7 +113,7 @@ func TestCancelWhileTheHubStops(t *testing.T) {
 		x := agent.With(&executor{run: waits, cancel: func(ctx context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
 			<-ctx.Done()
 		}}, agent.Traits{AfterCrash: agent.Resume})
-		b := start(t, engine.Config{Store: store, DrainTimeout: time.Second}, x)
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: time.Second}}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		synctest.Wait()
 		b.cancel()
@@ -147,7 +148,7 @@ func TestCancelReturnsTheOpenTask(t *testing.T) {
 			},
 			cancel: func(_ context.Context, _ *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) { <-proceed },
 		}
-		b := start(t, engine.Config{MaxWait: time.Second}, x)
+		b := start(t, engine.Config{Limits: limits.Limits{MaxWait: time.Second}}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		if got, err := b.cancelTask(id); err != nil || got.Head.State != task.Working {
 			t.Errorf("Cancel = %+v, %v; want WORKING", got, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -27,7 +28,7 @@ func (b *bench) activeIn(confirmed *engine.Confirmation) []string {
 // and with the given time for a first event.
 func declaring(t *testing.T, first time.Duration, x a2asrv.AgentExecutor) *bench {
 	t.Helper()
-	b := start(t, engine.Config{FirstEvent: first}, words("hi"))
+	b := start(t, engine.Config{Limits: limits.Limits{FirstEvent: first}}, words("hi"))
 	card := &a2a.AgentCard{Name: "strict", Skills: []a2a.AgentSkill{{ID: "strict"}}}
 	card.Capabilities.Extensions = []a2a.AgentExtension{{URI: inner}, {URI: cite}, {URI: geo}}
 	if err := b.Register(engine.Agent{Name: "strict", Card: card, Executor: x}); err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -51,7 +52,7 @@ func (b *bench) tasksOf(name task.Agent) []op.Answer {
 // startTwo starts an engine with the agents main and other on the store of an earlier one.
 func startTwo(t *testing.T, store task.Store, first, second a2asrv.AgentExecutor) *bench {
 	t.Helper()
-	b := &bench{Engine: engine.New(engine.Config{Store: store, DrainTimeout: -1}), t: t, store: store, done: make(chan error, 1)}
+	b := &bench{Engine: engine.New(engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}), t: t, store: store, done: make(chan error, 1)}
 	b.register("main", first)
 	b.register("other", second)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -132,7 +133,7 @@ func TestDelegationThatFails(t *testing.T) {
 func TestDelegationWithAKeyHappensOnce(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 2)
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(asks("other", "k", nil)))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, idempotent(asks("other", "k", nil)))
 	b.register("other", idempotent(untilStopped(began)))
 	id := b.send(now(text("hi"))).Head.ID
 	<-began
@@ -151,7 +152,7 @@ func TestCancelReachesChildren(t *testing.T) {
 	t.Parallel()
 	var canceled atomic.Int32
 	began := make(chan context.Context, 1)
-	b := start(t, engine.Config{DrainTimeout: -1}, asks("middle", "", nil))
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, asks("middle", "", nil))
 	b.register("middle", asks("last", "", nil))
 	last := untilStopped(began)
 	last.cancel = func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
@@ -199,7 +200,7 @@ func TestCancelIsNotOvertakenByAChild(t *testing.T) {
 		store, first, second, gate := new(gatedStore), make(chan context.Context), make(chan context.Context), make(chan struct{})
 		store.gates.Store(task.Agent("second"), gate)
 		var side sync.WaitGroup
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			side.Go(func() {
 				<-first
 				_, _ = agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "second", Message: ec.Message})
@@ -238,7 +239,7 @@ func TestCancelIsNotOvertakenByAChild(t *testing.T) {
 func TestPendingCancelReachesChildren(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, asks("other", "", nil))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, asks("other", "", nil))
 	b.register("other", idempotent(untilStopped(began)))
 	id := b.send(now(text("hi"))).Head.ID
 	<-began

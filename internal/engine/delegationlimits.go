@@ -42,7 +42,7 @@ func (a *admission) readDelegation() error {
 	if err != nil || received == nil {
 		return err
 	}
-	within := received.Within(a.engine.cfg.Delegation)
+	within := received.Within(a.engine.cfg.delegations())
 	a.delegation = &within
 	return nil
 }
@@ -81,14 +81,14 @@ func (r *run) nextContext(ctx context.Context) (*delegation.Context, error) {
 		return nil, err
 	}
 	if dc == nil {
-		own := delegation.New(r.engine.cfg.Delegation)
+		own := delegation.New(r.engine.cfg.delegations())
 		dc = &own
 	}
 	now := *dc
 	for range r.spent.children {
 		_, now.Budget = delegation.Share(now.Budget)
 	}
-	next, err := now.Next(r.engine.self(r.agent.Name), r.engine.cfg.Delegation, time.Now())
+	next, err := now.Next(r.engine.self(r.agent.Name), r.engine.cfg.delegations(), time.Now())
 	return &next, err
 }
 

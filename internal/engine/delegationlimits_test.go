@@ -14,8 +14,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -37,7 +37,7 @@ func TestCircle(t *testing.T) {
 // TestHops builds a chain of agents that is one longer than allowed.
 func TestHops(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{Delegation: delegation.Limits{Hops: 3}}, asks("a1", "", nil))
+	b := start(t, engine.Config{Limits: limits.Limits{Hops: 3}}, asks("a1", "", nil))
 	for i := 1; i < 4; i++ {
 		b.register(task.Agent(fmt.Sprintf("a%d", i)), asks(task.Agent(fmt.Sprintf("a%d", i+1)), "", nil))
 	}
@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 			}
 		}
 	}}
-	b := start(t, engine.Config{Delegation: delegation.Limits{Budget: 5}}, greedy)
+	b := start(t, engine.Config{Limits: limits.Limits{Delegations: 5}}, greedy)
 	b.register("other", words("ok"))
 	a := b.send(text("hi"))
 	if got, want := statusText(t, a), "the budget of this work is used up: main@"; !strings.Contains(got, want) {

@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -54,7 +55,7 @@ func TestUntilDrain(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := new(memstore.Store)
-				b := start(t, engine.Config{Store: store, DrainTimeout: time.Hour}, patient(tt.traits))
+				b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: time.Hour}}, patient(tt.traits))
 				id := b.send(now(text("hi"))).Head.ID
 				synctest.Wait()
 				began := time.Now()
@@ -78,7 +79,7 @@ func TestQuestionsDoNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store, d := new(memstore.Store), newResponder()
-		b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: time.Hour}, curious())
+		b := start(t, engine.Config{Store: store, Questions: d, Limits: limits.Limits{DrainTimeout: time.Hour}}, curious())
 		id := b.send(now(text("hi"))).Head.ID
 		<-d.posed
 		began := time.Now()
@@ -194,7 +195,7 @@ func TestUntilDrainIsOver(t *testing.T) {
 			time.Sleep(time.Minute)
 		}}, agent.Traits{AfterCrash: agent.Resume})
 		store := new(memstore.Store)
-		b := start(t, engine.Config{Store: store, DrainTimeout: time.Hour}, x)
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: time.Hour}}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		synctest.Wait()
 		b.stop()
@@ -230,7 +231,7 @@ func TestQuestionAddStatus(t *testing.T) {
 			attempts <- agent.CallFrom(ctx).Attempt
 			inner(ctx, ec, yield)
 		}
-		b := start(t, engine.Config{Questions: d, MaxRuns: 1}, idempotent(x))
+		b := start(t, engine.Config{Questions: d, Limits: limits.Limits{MaxRuns: 1}}, idempotent(x))
 		proceed := make(chan struct{})
 		b.register("busy", &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			<-proceed
@@ -283,7 +284,7 @@ func TestEventsAfterTheDrain(t *testing.T) {
 			}
 		}})
 		store := new(memstore.Store)
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, x)
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, x)
 		id := b.send(now(text("hi"))).Head.ID
 		<-began
 		at := time.Now()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/task"
@@ -158,7 +159,7 @@ func New(cfg Config) *Engine {
 		keyLocks:   keyLocks{seed: maphash.MakeSeed()},
 
 		callerTasks: newCallerTasks(cfg.TasksPerCaller),
-		limiter:     ratelimit.New(cfg.Rates),
+		limiter:     ratelimit.New(ratelimit.Config{Requests: cfg.RequestsPerSecond, Burst: cfg.Burst, Bytes: cfg.BytesPerSecond}),
 		memory:      cfg.Memory,
 		folding:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 		reading:     make(chan struct{}, maxReading),
@@ -180,6 +181,9 @@ func New(cfg Config) *Engine {
 // Limiter returns the rate limiter for the requests of each caller; nil if they are not
 // limited.
 func (e *Engine) Limiter() *ratelimit.Limiter { return e.limiter }
+
+// Limits returns the limits of the hub, with their defaults.
+func (e *Engine) Limits() limits.Limits { return e.cfg.Limits }
 
 // Memory returns the budget for the memory of large requests and runs.
 func (e *Engine) Memory() *membudget.Budget { return e.memory }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/task"
@@ -129,7 +130,7 @@ func TestSharedTree(t *testing.T) {
 		"without a key": {nil, anonymous, true},
 		"not asked for": {[]string{"*"}, nil, false},
 	} {
-		b := start(t, engine.Config{ShareTrees: tt.share, DrainTimeout: -1}, asks("other", "", nil))
+		b := start(t, engine.Config{ShareTrees: tt.share, Limits: limits.Limits{DrainTimeout: -1}}, asks("other", "", nil))
 		b.register("other", untilStopped(nil))
 		user := alice
 		if tt.user != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -68,7 +69,7 @@ func TestJournalContinues(t *testing.T) {
 		}
 		yield(status(ec, state, ""), nil)
 	}}
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, resumable(x))
 	h := b.send(now(text("a"))).Head
 	for _, want := range []string{"", "a-1"} {
 		<-began
@@ -76,7 +77,7 @@ func TestJournalContinues(t *testing.T) {
 			t.Errorf("the execution finds the records %q, want %q", got, want)
 		}
 		b.stop()
-		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
+		b = start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, resumable(x))
 	}
 	b.wait(h.ID, task.InputRequired)
 	b.send(reply(h.ID, "b"))
@@ -142,7 +143,7 @@ func TestRecordAloneIsStoredSoon(t *testing.T) {
 			}
 			<-ctx.Done()
 		}}
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, resumable(x))
 		h := b.send(now(text("hi"))).Head
 		time.Sleep(time.Second)
 		synctest.Wait()

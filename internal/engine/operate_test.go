@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -219,7 +220,7 @@ func TestReassignAfterOutput(t *testing.T) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, engine.Config{MaxRuns: 1, MaxQueued: 2}, wonders("name?"))
+		b := start(t, engine.Config{Limits: limits.Limits{MaxRuns: 1, MaxQueued: 2}}, wonders("name?"))
 		b.register("other", words("x"))
 		asking := b.send(text("hi")).Head.ID
 		b.Pause("main")
@@ -300,7 +301,7 @@ func TestPauseBeforeAMessage(t *testing.T) {
 func TestPauseOverRestart(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(untilStopped(began)))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, idempotent(untilStopped(began)))
 	running := b.send(now(text("hi"))).Head.ID
 	<-began
 	b.Pause("main")

@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -398,7 +399,7 @@ func TestPartsExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
 		k := externalizerIn(t, dir)
-		b := start(t, engine.Config{Parts: k, Retention: 3 * time.Hour}, mirror(&seen))
+		b := start(t, engine.Config{Parts: k, Limits: limits.Limits{Retention: 3 * time.Hour}}, mirror(&seen))
 		id := b.send(file("one", map[string]any{"raw": bulk})).Head.ID
 		_, d := address(t, sdkTask(t, b.get(id)).History[0].Parts[0])
 		time.Sleep(24 * time.Hour)

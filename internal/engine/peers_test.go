@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -141,8 +142,7 @@ func (h *hubs) join(t *testing.T, holder task.Holder, x a2asrv.AgentExecutor) *b
 		t.Cleanup(h.work.Wait) // after all hubs have stopped, which notify each other until then
 	}
 	b := start(t, engine.Config{
-		Store: h, Holder: holder, Peers: view{h, holder}, DrainTimeout: cmp.Or(h.drainTimeout, -1), Idempotency: engine.Idempotency{Header: true},
-		TasksPerCaller: h.tasksPerCaller,
+		Store: h, Holder: holder, Peers: view{h, holder}, Limits: limits.Limits{DrainTimeout: cmp.Or(h.drainTimeout, -1), TasksPerCaller: h.tasksPerCaller}, Idempotency: engine.Idempotency{Header: true},
 	}, x)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -115,7 +116,7 @@ func startAudience(t *testing.T, store *blockingStore) *audience {
 	a := &audience{store: store, steps: make(chan func(*a2asrv.ExecutorContext) a2a.Event), seen: make(map[string]int)}
 	a.ctx, a.end = context.WithCancel(context.Background())
 	a.bench = start(t, engine.Config{
-		Store: store, Push: &a.pusher, Recorder: a, DrainTimeout: -1,
+		Store: store, Push: &a.pusher, Recorder: a, Limits: limits.Limits{DrainTimeout: -1},
 		Observer: engine.Observers{&a.pusher, engine.ObserverFuncs{
 			OnAdmitted: func(*auth.Principal) { a.count("observer of messages") },
 			OnChanged:  a.changed,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/task"
@@ -120,7 +121,7 @@ var operations = []operation{
 func open(t *testing.T, rules ...policy.Rule) (*bench, a2a.TaskID) {
 	t.Helper()
 	founder := policy.Rule{Ops: []string{"*"}, Callers: []string{"ann"}}
-	b, _ := pushing(t, engine.Config{Policy: ruled(t, append(rules, founder)...), DrainTimeout: -1}, untilStopped(nil))
+	b, _ := pushing(t, engine.Config{Policy: ruled(t, append(rules, founder)...), Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(nil))
 	a, err := b.Send(t.Context(), colleague("ann"), now(text("go")))
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +253,7 @@ func TestSkillsOfAPolicy(t *testing.T) {
 	asking := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil)
 	}}
-	b := start(t, engine.Config{DrainTimeout: -1, Policy: ruled(t,
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}, Policy: ruled(t,
 		policy.Rule{Ops: []string{"send", "get"}, Callers: []string{"alice"}, Agents: []string{"files"}, Skills: []string{"read"}},
 		policy.Rule{Ops: []string{"send", "get"}, Callers: []string{"alice"}, Agents: []string{"second"}},
 	)}, words("never"))

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
@@ -55,7 +56,7 @@ func TestPrincipalOfARun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store, runs := new(memstore.Store), make(chan seen, 1)
-			b := start(t, engine.Config{Store: store, DrainTimeout: -1}, watching(runs, true))
+			b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, watching(runs, true))
 			a, err := b.Send(t.Context(), &op.Caller{Principal: &tt.principal}, now(text("hi")))
 			if err != nil {
 				t.Fatal(err)

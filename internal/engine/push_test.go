@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -355,7 +356,7 @@ func TestInlinePushBeyondTheLimit(t *testing.T) {
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
 	}}
-	b, p := pushing(t, engine.Config{MaxRuns: 1}, x)
+	b, p := pushing(t, engine.Config{Limits: limits.Limits{MaxRuns: 1}}, x)
 	h := b.send(withPush(text("hi"), "0")).Head
 	for i := range engine.MaxPushConfigs - 1 {
 		b.push(config(h.ID, fmt.Sprint(i+1)))
@@ -479,7 +480,7 @@ func TestInlinePushOfAnUncertainChange(t *testing.T) {
 	x := &executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		yield(status(ec, a2a.TaskStateInputRequired, "more?"), nil)
 	}}
-	b, p := pushing(t, engine.Config{Store: store, MaxRuns: 1, MaxWait: 2 * time.Minute}, x)
+	b, p := pushing(t, engine.Config{Store: store, Limits: limits.Limits{MaxRuns: 1, MaxWait: 2 * time.Minute}}, x)
 	h := b.send(text("hi")).Head
 	reader, err := b.Subscribe(t.Context(), alice, &op.Subscribe{ID: h.ID}) // keeps the task live
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -138,11 +139,11 @@ func TestToolsAreTheCallers(t *testing.T) {
 func TestQuestionsSurviveRestarts(t *testing.T) {
 	t.Parallel()
 	store, d := new(memstore.Store), newResponder()
-	b := start(t, engine.Config{Store: store, Questions: d, DrainTimeout: -1}, curious())
+	b := start(t, engine.Config{Store: store, Questions: d, Limits: limits.Limits{DrainTimeout: -1}}, curious())
 	id := b.send(now(text("hi"))).Head.ID
 	first := <-d.posed
 	b.stop()
-	b = start(t, engine.Config{Store: store, Questions: d, DrainTimeout: -1}, curious())
+	b = start(t, engine.Config{Store: store, Questions: d, Limits: limits.Limits{DrainTimeout: -1}}, curious())
 	again := <-d.posed
 	if again.Version != first.Version || again.Task != id || again.Text != first.Text {
 		t.Errorf("the question is %+v, want %+v", again, first)

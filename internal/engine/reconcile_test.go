@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -337,7 +338,7 @@ func TestReconciliation(t *testing.T) {
 
 // run plays a trial. It runs in a bubble of fake time.
 func (tt *trial) run(t *testing.T, keep, stay bool) {
-	o := newFailingWorld(t, &failingStore{keep: keep, stay: stay}, engine.Config{MaxRuns: tt.runs}, agent.Traits{})
+	o := newFailingWorld(t, &failingStore{keep: keep, stay: stay}, engine.Config{Limits: limits.Limits{MaxRuns: tt.runs}}, agent.Traits{})
 	defer o.stop()
 	check := tt.play(o)
 	time.Sleep(5 * time.Second)
@@ -556,7 +557,7 @@ func (o *failingWorld) onlyFailed() {
 func TestQueuedCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newFailingWorld(t, &failingStore{stay: true}, engine.Config{MaxRuns: 1}, agent.Traits{})
+		o := newFailingWorld(t, &failingStore{stay: true}, engine.Config{Limits: limits.Limits{MaxRuns: 1}}, agent.Traits{})
 		defer o.stop()
 		o.send(now(text("slow")))
 		o.store.arm(claims)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -142,7 +143,7 @@ func TestReconciliationProperty(t *testing.T) {
 		runs := rapid.IntRange(1, 3).Draw(rt, "runs")
 		serial := rapid.Bool().Draw(rt, "serial")
 		synctest.Test(t, func(t *testing.T) {
-			s := &sequence{failingWorld: newFailingWorld(t, new(failingStore), engine.Config{MaxRuns: runs}, agent.Traits{Serial: serial})}
+			s := &sequence{failingWorld: newFailingWorld(t, new(failingStore), engine.Config{Limits: limits.Limits{MaxRuns: runs}}, agent.Traits{Serial: serial})}
 			for _, d := range actions {
 				s.do(d)
 			}

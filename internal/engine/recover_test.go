@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/storetest"
@@ -25,7 +26,7 @@ import (
 // once. It returns the task.
 func stopped(t *testing.T, store task.Store, x a2asrv.AgentExecutor, began <-chan context.Context) a2a.TaskID {
 	t.Helper()
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, x)
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, x)
 	id := b.send(now(text("hi"))).Head.ID
 	ctx := <-began
 	if err := b.stop(); err != nil {
@@ -82,7 +83,7 @@ func TestRecoveryStopsAfterThreeAttempts(t *testing.T) {
 	began := make(chan context.Context, 1)
 	id := stopped(t, store, idempotent(untilStopped(began)), began)
 	for attempt := 2; attempt <= 3; attempt++ {
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(untilStopped(began)))
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, idempotent(untilStopped(began)))
 		<-began
 		if h := b.get(id).Head; h.Run.Attempt != attempt {
 			t.Errorf("attempt = %d, want %d", h.Run.Attempt, attempt)
@@ -283,7 +284,7 @@ func TestRetention(t *testing.T) {
 			}
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}}
-		b := start(t, engine.Config{Retention: time.Hour, IdleRetention: 2 * time.Hour}, x)
+		b := start(t, engine.Config{Limits: limits.Limits{Retention: time.Hour, IdleRetention: 2 * time.Hour}}, x)
 		done, asked := b.send(text("hi")).Head.ID, b.send(text("ask")).Head.ID
 		time.Sleep(time.Hour + 2*time.Minute)
 		synctest.Wait()
@@ -317,7 +318,7 @@ func TestRunsAreQueued(t *testing.T) {
 			at.Add(-1)
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 		}}
-		b := start(t, engine.Config{MaxRuns: 3, MaxQueued: 7}, x)
+		b := start(t, engine.Config{Limits: limits.Limits{MaxRuns: 3, MaxQueued: 7}}, x)
 		var ids []a2a.TaskID
 		for i := range 10 {
 			ids = append(ids, b.send(now(text(fmt.Sprint(i)))).Head.ID)
@@ -368,7 +369,7 @@ func TestWaitingCallerGetsTheErrorOfAFailingStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(storetest.Store)
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, &executor{
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, &executor{
 			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				store.Full.Store(true)
 				yield(status(ec, a2a.TaskStateCompleted, ""), nil)
@@ -417,7 +418,7 @@ func TestPermissionIsStillAwaitedAfterACrash(t *testing.T) {
 			<-ctx.Done()
 		}
 	}}, agent.Traits{AfterCrash: agent.Resume, NoMessage: true})
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, asks)
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, asks)
 	var ids []a2a.TaskID
 	for _, word := range []string{"one", "two"} {
 		id := b.send(now(text(word))).Head.ID
@@ -426,7 +427,7 @@ func TestPermissionIsStillAwaitedAfterACrash(t *testing.T) {
 	}
 	for crash := range 3 {
 		b.stop()
-		b = start(t, engine.Config{Store: store, DrainTimeout: -1, MaxRuns: 1}, asks) // one of the tasks waits for its run
+		b = start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1, MaxRuns: 1}}, asks) // one of the tasks waits for its run
 		for _, id := range ids {
 			if a := b.get(id); a.Head.State != task.AuthRequired || statusText(t, a) != "may I?" {
 				t.Errorf("after crash %d task %s is %v %q, want the request", crash+1, id, a.Head.State, statusText(t, a))

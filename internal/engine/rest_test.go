@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -53,7 +54,7 @@ func TestRoused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, done, received := new(memstore.Store), make(chan struct{}), make(chan *agent.Call, 10)
 		x := agent.With(resting(done, received), mayRest)
-		cfg := engine.Config{Store: store, MaxAway: 1, DrainTimeout: -1}
+		cfg := engine.Config{Store: store, Limits: limits.Limits{MaxAway: 1, DrainTimeout: -1}}
 		b := start(t, cfg, x)
 		first, second := b.send(now(text("a"))).Head.ID, b.send(now(text("b"))).Head.ID
 		synctest.Wait()
@@ -106,7 +107,7 @@ func TestRouseThatCannotLaunch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		received, leave := make(chan *agent.Call, 10), make(chan struct{})
-		b := start(t, engine.Config{MaxAway: 1}, agent.With(resting(nil, received), mayRest))
+		b := start(t, engine.Config{Limits: limits.Limits{MaxAway: 1}}, agent.With(resting(nil, received), mayRest))
 		b.register("holder", agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			<-leave
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
@@ -225,7 +226,7 @@ func TestManyRestingTasksAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 1500
 		store, done, received := new(memstore.Store), make(chan struct{}), make(chan *agent.Call, n)
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, agent.With(resting(done, received), mayRest))
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, agent.With(resting(done, received), mayRest))
 		for i := range n {
 			b.send(now(text(fmt.Sprint(i))))
 		}
@@ -234,7 +235,7 @@ func TestManyRestingTasksAtStart(t *testing.T) {
 			t.Fatalf("%d executions, %v", len(received), err)
 		}
 		proceed := make(chan struct{})
-		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, agent.With(&executor{run: func(ctx context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		b = start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, agent.With(&executor{run: func(ctx context.Context, _ *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			<-proceed
 			_ = agent.CallFrom(ctx).Flush(ctx)
 			<-received

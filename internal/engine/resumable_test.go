@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -50,7 +51,7 @@ func counter(stop int, began chan<- context.Context, received chan<- *agent.Call
 func TestResumableRunContinues(t *testing.T) {
 	t.Parallel()
 	store, began, received := new(memstore.Store), make(chan context.Context, 1), make(chan *agent.Call, 1)
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(2, began, received)))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, resumable(counter(2, began, received)))
 	id := b.send(now(text("count"))).Head.ID
 	<-began
 	if c := <-received; c.Saved != nil || c.Task != nil || c.Attempt != 1 {
@@ -60,7 +61,7 @@ func TestResumableRunContinues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for stop := 3; stop <= 7; stop++ {
-		b = start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(counter(stop, began, received)))
+		b = start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, resumable(counter(stop, began, received)))
 		<-began
 		c := <-received
 		if want := fmt.Sprint(stop - 2); string(c.Saved) != want || c.Attempt != stop-1 || c.Key != string(id)+"/1" {
@@ -156,7 +157,7 @@ func TestCheckpointAloneIsStoredSoon(t *testing.T) {
 			}
 			<-ctx.Done()
 		}}
-		b := start(t, engine.Config{Store: store, DrainTimeout: -1}, resumable(x))
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, resumable(x))
 		h := b.send(now(text("hi"))).Head
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -305,7 +306,7 @@ func TestMessageWaiting(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}}
-	b := start(t, engine.Config{DrainTimeout: -1}, resumable(x))
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, resumable(x))
 	h := b.send(text("hi")).Head
 	if h.State != task.AuthRequired {
 		t.Fatalf("task is %v, want AUTH_REQUIRED", h.State)

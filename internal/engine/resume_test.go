@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -146,7 +147,7 @@ func TestOnce(t *testing.T) {
 	t.Run("canceled before it was read", func(t *testing.T) {
 		t.Parallel()
 		synctest.Test(t, func(t *testing.T) {
-			b := start(t, engine.Config{MaxRuns: 1}, untilStopped(nil))
+			b := start(t, engine.Config{Limits: limits.Limits{MaxRuns: 1}}, untilStopped(nil))
 			b.send(now(text("busy")))
 			b.send(now(once("job", "a")))
 			if _, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: "job"}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -35,7 +36,7 @@ func TestSendWaitsForTheEnd(t *testing.T) {
 func TestSendReturnsImmediately(t *testing.T) {
 	t.Parallel()
 	began := make(chan context.Context)
-	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(began))
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(began))
 	got := b.send(now(text("hi")))
 	if got.Head.State.Terminal() {
 		t.Fatalf("state = %v, want an open one", got.Head.State)
@@ -46,7 +47,7 @@ func TestSendReturnsImmediately(t *testing.T) {
 func TestSendWaitsAtMostMaxWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(nil)) // 300 s is the default
+		b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(nil)) // 300 s is the default
 		began := time.Now()
 		got := b.send(text("hi"))
 		if got.Head.State != task.Working || time.Since(began) != 300*time.Second {
@@ -206,7 +207,7 @@ func TestMessagesToARunningTaskAreReadInOrder(t *testing.T) {
 func TestUnreadMessagesAreBounded(t *testing.T) {
 	t.Parallel()
 	began := make(chan bool)
-	b := start(t, engine.Config{MaxWaiting: 2, DrainTimeout: -1}, &executor{
+	b := start(t, engine.Config{Limits: limits.Limits{MaxWaiting: 2, DrainTimeout: -1}}, &executor{
 		run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			for range 9 {
 				if !yield(chunk(ec, "x", true), nil) {
@@ -353,7 +354,7 @@ func TestSilentAgentFails(t *testing.T) {
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
 		}}
-		b := start(t, engine.Config{AgentSilence: time.Minute}, x)
+		b := start(t, engine.Config{Limits: limits.Limits{AgentSilence: time.Minute}}, x)
 		began := time.Now()
 		got := b.send(text("hi"))
 		if got.Head.State != task.Failed || !strings.Contains(statusText(t, got), "silent for 1m0s") {
@@ -375,7 +376,7 @@ func TestEndlessOutput(t *testing.T) {
 	t.Parallel()
 	const limit = 64 << 10
 	stopped := make(chan error, 1)
-	b := start(t, engine.Config{MaxOutput: limit}, &executor{
+	b := start(t, engine.Config{Limits: limits.Limits{MaxOutput: limit}}, &executor{
 		run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			some := strings.Repeat("x", 1<<10)
 			if ec.Message.Parts[0].Text() != "for ever" {
@@ -452,7 +453,7 @@ func TestCallReachesTheExecutor(t *testing.T) {
 func TestCallersSeeOnlyTheirOwn(t *testing.T) {
 	t.Parallel()
 	began := make(chan context.Context, 1)
-	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(began))
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(began))
 	id := b.send(now(text("hi"))).Head.ID
 	<-began
 	bob := caller("bob")

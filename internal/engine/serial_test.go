@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
 )
@@ -45,7 +46,7 @@ func TestSerialOrderOverRestarts(t *testing.T) {
 					case <-ctx.Done():
 					}
 				}}
-				cfg := engine.Config{Store: new(memstore.Store), DrainTimeout: -1, MaxRuns: 1, MaxAway: 1}
+				cfg := engine.Config{Store: new(memstore.Store), Limits: limits.Limits{DrainTimeout: -1, MaxRuns: 1, MaxAway: 1}}
 				b := start(t, cfg, agent.With(x, traits))
 				in := func(s string) a2a.TaskID {
 					r := now(text(s))
@@ -143,7 +144,7 @@ func TestAnswerComesBeforeTheSweep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := new(hurried)
-		b := start(t, engine.Config{Store: store, IdleRetention: time.Hour}, &executor{
+		b := start(t, engine.Config{Store: store, Limits: limits.Limits{IdleRetention: time.Hour}}, &executor{
 			run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				yield(status(ec, a2a.TaskStateInputRequired, "?"), nil)
 			},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -165,7 +166,7 @@ func TestNextReturnsNothingWhenNothingHappens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := make(chan context.Context, 1)
-		b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(began))
+		b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(began))
 		s, err := b.Stream(t.Context(), alice, text("hi"))
 		if err != nil {
 			t.Fatal(err)
@@ -322,7 +323,7 @@ func TestStreamsAreNotAhead(t *testing.T) {
 			<-ctx.Done()
 		}})
 	}
-	b := start(t, engine.Config{Store: store, DrainTimeout: -1}, run(false))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, run(false))
 	id := b.send(now(text("hi"))).Head.ID
 	<-began
 	b.stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -111,7 +111,7 @@ func TestCancelOfAdopted(t *testing.T) {
 func TestBudgetOfAdopted(t *testing.T) {
 	t.Parallel()
 	b := new(bench)
-	b = start(t, engine.Config{Delegation: delegation.Limits{Budget: 5}}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+	b = start(t, engine.Config{Limits: limits.Limits{Delegations: 5}}, &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 		for n := 0; ; n++ {
 			s := text("hi")
 			s.Agent = "other"

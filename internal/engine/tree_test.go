@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -121,7 +122,7 @@ func TestWatchTree(t *testing.T) {
 // missing task.
 func TestTreeIsTheCallersOwn(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{StreamsPerCaller: 1}, asks("other", "", nil))
+	b := start(t, engine.Config{Limits: limits.Limits{StreamsPerCaller: 1}}, asks("other", "", nil))
 	b.register("other", untilStopped(nil))
 	id := b.send(now(text("hi"))).Head.ID
 	for _, tt := range []struct {
@@ -157,7 +158,7 @@ func TestTreeIsTheCallersOwn(t *testing.T) {
 // TestTreeEndsWithTheCallerAndTheHub: no watcher waits for ever.
 func TestTreeEndsWithTheCallerAndTheHub(t *testing.T) {
 	t.Parallel()
-	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(nil))
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(nil))
 	id := b.send(now(text("hi"))).Head.ID
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

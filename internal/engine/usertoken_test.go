@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/usertoken"
@@ -37,7 +38,7 @@ func with(token string) *op.Caller {
 func TestBearers(t *testing.T) {
 	t.Parallel()
 	store, hold := new(memstore.Store), make(chan struct{})
-	b := start(t, engine.Config{Store: store, MaxRuns: 1, Bearers: true}, shows(hold))
+	b := start(t, engine.Config{Store: store, Limits: limits.Limits{MaxRuns: 1}, Bearers: true}, shows(hold))
 	var ids []a2a.TaskID
 	for _, token := range []string{"one", "two", ""} {
 		a, err := b.Send(t.Context(), with(token), now(text("hi")))
@@ -70,7 +71,7 @@ func TestBearers(t *testing.T) {
 func TestBearersAreForgotten(t *testing.T) {
 	t.Parallel()
 	began := make(chan context.Context, 1)
-	b := start(t, engine.Config{DrainTimeout: -1}, untilStopped(began))
+	b := start(t, engine.Config{Limits: limits.Limits{DrainTimeout: -1}}, untilStopped(began))
 	a, err := b.Send(t.Context(), with("mine"), now(text("hi")))
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +108,7 @@ func TestBearersStayHere(t *testing.T) {
 	}
 
 	store, began := new(memstore.Store), make(chan context.Context, 1)
-	b = start(t, engine.Config{Store: store, DrainTimeout: -1}, idempotent(untilStopped(began)))
+	b = start(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, idempotent(untilStopped(began)))
 	if a, err = b.Send(t.Context(), with("mine"), now(text("hi"))); err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ func CheckAddr(addr string) error {
 const (
 	// shutdownTimeout is the time that answers have to be sent after the last run.
 	shutdownTimeout = 5 * time.Second
-	// drainDefault is the default of Limits.DrainTimeout.
-	drainDefault = 10 * time.Second
+	// drainLeast is the least time that runs have to end.
+	drainLeast = 10 * time.Second
 )
 
 // Front configures the HTTP front. Mount fills in Engine, Auth, Surfaces, Limits, SpoolDir,
@@ -146,7 +146,7 @@ func (h *Hub) Mount(f Front) {
 	for _, open := range registry.Added[surface.New]() {
 		f.Surfaces = append(f.Surfaces, open(h.engine))
 	}
-	f.Limits, f.PublicURL, f.Callbacks = frontLimits(&h.settings.Limits), h.settings.PublicURL, h.callbacks()
+	f.Limits, f.PublicURL, f.Callbacks = h.settings.Limits, h.settings.PublicURL, h.callbacks()
 	f.AllowedHosts, f.SpoolDir = h.settings.AllowedHosts, h.settings.SpoolDir
 	if h.parts.MCP != nil {
 		f.MCP = h.parts.MCP.Handler(h.Inside())
@@ -166,7 +166,7 @@ func (h *Hub) Inside() http.Handler {
 // Calls returns the binding by which models of the hub call its agents. The caller of a call is
 // the principal in its context.
 func (h *Hub) Calls() *inside.Binding {
-	return &inside.Binding{Engine: h.engine, MaxBody: h.settings.Limits.Body, Logger: h.parts.Logger}
+	return &inside.Binding{Engine: h.engine, Logger: h.parts.Logger}
 }
 
 // NewServer returns an HTTP server for the Handler.
@@ -174,7 +174,7 @@ func (h *Hub) NewServer() *http.Server { return httpfront.NewServer(h.front) }
 
 // StopTime returns the maximum time that the hub needs to stop.
 func (h *Hub) StopTime() time.Duration {
-	return max(h.settings.Limits.DrainTimeout, drainDefault) + shutdownTimeout
+	return max(h.engine.Limits().DrainTimeout, drainLeast) + shutdownTimeout
 }
 
 // A Service runs beside the tasks of a hub.

@@ -6,32 +6,12 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
-	"reflect"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"
 )
-
-// TestEachLimitCounts checks that each limit reaches the engine or the front.
-func TestEachLimitCounts(t *testing.T) {
-	t.Parallel()
-	fields := reflect.TypeFor[Limits]()
-	for i := range fields.NumField() {
-		var s Settings
-		switch f := reflect.ValueOf(&s.Limits).Elem().Field(i); f.Kind() {
-		case reflect.Float64:
-			f.SetFloat(7)
-		default:
-			f.SetInt(7)
-		}
-		none := Settings{}
-		if reflect.DeepEqual(engineConfig(new(Parts), &s), engineConfig(new(Parts), &none)) && frontLimits(&s.Limits) == frontLimits(&none.Limits) {
-			t.Errorf("Limits.%s has no effect", fields.Field(i).Name)
-		}
-	}
-}
 
 // TestServicesStopInOrder checks that services stop when the hub stops, then the server is
 // closed, and late services stop after the last answer was sent.

@@ -3,7 +3,6 @@ package hub
 import (
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -11,17 +10,14 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/blobstore"
-	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/inbox/question"
-	"github.com/parley-a2a/parley/internal/membudget"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/policy"
-	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/trust"
@@ -95,7 +91,7 @@ type MCP interface {
 
 // Settings configure a hub. The zero Settings are sensible.
 type Settings struct {
-	Limits      Limits
+	Limits      limits.Limits
 	Idempotency engine.Idempotency
 	Extended    engine.ExtendedCards
 	// Push configures the notification of webhooks.
@@ -124,54 +120,14 @@ type Settings struct {
 	Version, Commit string
 }
 
-// Limits bound time and space. This is the one list of limits: parley.Limits has the same fields in
-// the same order, with their meanings and defaults, and package server sets them from a
-// configuration.
-type Limits struct {
-	Body              int64
-	Memory            int64
-	Spool             int64
-	StreamsPerCaller  int
-	MaxWait           time.Duration
-	AgentSilence      time.Duration
-	DrainTimeout      time.Duration
-	Retention         time.Duration
-	IdleRetention     time.Duration
-	MaxRuns           int
-	RequestsPerSecond float64
-	Burst             int
-	BytesPerSecond    int64
-	TasksPerCaller    int
-	Hops              int
-	Delegations       int
-	DelegationTime    time.Duration
-	FirstEvent        time.Duration
-	CancelWait        time.Duration
-	MaxAway           int
-	MaxQueued         int
-	MaxWaiting        int
-	MaxOutput         int64
-	Streams           int
-	BodyTime          time.Duration
-	WriteTime         time.Duration
-	KeepAlive         time.Duration
-}
-
 func engineConfig(p *Parts, s *Settings) engine.Config {
-	l := &s.Limits
 	c := engine.Config{
 		Peers: p.Peers, Holder: p.Holder,
 		Store: p.Store, Parts: p.Blobs, Policy: p.Policy, Questions: p.Questions, Asserter: p.Asserter,
 		Chooser: p.Chooser, Gate: p.Gate, Interest: p.Interest, Checks: p.checks,
 		SignCard: p.SignCard, About: s.About, Logger: p.Logger,
 		Idempotency: s.Idempotency, Extended: s.Extended, Default: s.Default, NoClientIDs: s.NoClientIDs, ShareTrees: s.ShareTrees, Bearers: s.Bearers,
-		MaxWait: l.MaxWait, FirstEvent: l.FirstEvent, AgentSilence: l.AgentSilence, CancelWait: l.CancelWait,
-		DrainTimeout: l.DrainTimeout, Retention: l.Retention, IdleRetention: l.IdleRetention,
-		MaxRuns: l.MaxRuns, MaxAway: l.MaxAway, MaxQueued: l.MaxQueued, MaxWaiting: l.MaxWaiting, MaxOutput: l.MaxOutput,
-		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
-		Memory:     &membudget.Budget{Max: l.Memory},
-		Rates:      ratelimit.Config{Requests: l.RequestsPerSecond, Burst: l.Burst, Bytes: l.BytesPerSecond},
-		Delegation: delegation.Limits{Hops: l.Hops, Budget: l.Delegations, Time: l.DelegationTime},
+		Limits: s.Limits,
 	}
 	if p.Recorder != nil && !s.NoRecording {
 		c.Recorder = p.Recorder
@@ -183,8 +139,4 @@ func engineConfig(p *Parts, s *Settings) engine.Config {
 		c.TokenKey = p.Box.Key("page tokens")
 	}
 	return c
-}
-
-func frontLimits(l *Limits) httpfront.Limits {
-	return httpfront.Limits{Body: l.Body, Spool: l.Spool, BodyTime: l.BodyTime, WriteTime: l.WriteTime, KeepAlive: l.KeepAlive}
 }

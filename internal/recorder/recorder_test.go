@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/recorder"
@@ -83,7 +84,7 @@ func start(t *testing.T, tasks task.Store, notes memory.Store, o recorder.Option
 	t.Helper()
 	h := &hub{t: t, notes: &memory.Notes{Store: notes, Fetch: recorder.Fetch(tasks)}}
 	h.Recorder = recorder.New(recorder.Config{Options: o, Notes: h.notes, Store: tasks})
-	h.Engine = engine.New(engine.Config{Store: tasks, Recorder: h.Recorder, Observer: engine.ObserverFuncs{OnChanged: h.changed}, DrainTimeout: -1})
+	h.Engine = engine.New(engine.Config{Store: tasks, Recorder: h.Recorder, Observer: engine.ObserverFuncs{OnChanged: h.changed}, Limits: limits.Limits{DrainTimeout: -1}})
 	for _, name := range []task.Agent{"echo", "other"} {
 		card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name), Name: string(name)}}}
 		if err := h.Register(engine.Agent{Name: name, Card: card, Executor: echo()}); err != nil {

@@ -11,14 +11,11 @@ import (
 )
 
 func (h *Hub) binding() grpcbind.Config {
-	c, l := h.cfg, h.cfg.Limits
+	c := h.cfg
 	return grpcbind.Config{
 		Engine: h.engine, Auth: h.keys, NoStreaming: c.NoStreaming, Logger: h.logger, LogRequests: h.logsRequests(),
 		PublicURL: cmp.Or(c.PublicURL, h.URL()), TLS: h.grpcTLS(), ConnState: h.conns.State,
-		Limits: grpcbind.Limits{
-			Message: int(l.Body), BodyTime: duration(l.BodyTime), SendTime: duration(l.WriteTime), KeepAlive: duration(l.KeepAlive),
-			StopTime: h.core.StopTime(),
-		},
+		Limits: grpcbind.Limits{StopTime: h.core.StopTime()},
 	}
 }
 

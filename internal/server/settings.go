@@ -6,6 +6,7 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
@@ -14,7 +15,7 @@ import (
 func (h *Hub) settings() hub.Settings {
 	c := h.cfg
 	return hub.Settings{
-		Limits: limits(c),
+		Limits: limitsOf(c),
 		Idempotency: engine.Idempotency{
 			Header: c.Idempotency.Header, MessageID: c.Idempotency.MessageID, TTL: duration(c.Idempotency.TTL), Same: h.same(),
 		},
@@ -24,9 +25,9 @@ func (h *Hub) settings() hub.Settings {
 	}
 }
 
-func limits(c *config.Config) hub.Limits {
+func limitsOf(c *config.Config) limits.Limits {
 	e, l, d := &c.Engine, &c.Limits, &c.Delegation
-	return hub.Limits{
+	return limits.Limits{
 		Body: int64(l.Body), Memory: int64(l.Memory), Spool: int64(l.Spool), BodyTime: duration(l.BodyTime), WriteTime: duration(l.WriteTime), KeepAlive: duration(l.KeepAlive),
 		StreamsPerCaller: l.StreamsPerCaller, Streams: l.Streams, TasksPerCaller: l.TasksPerCaller,
 		RequestsPerSecond: l.RequestsPerSecond, Burst: l.Burst, BytesPerSecond: int64(l.BytesPerSecond),

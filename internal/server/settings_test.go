@@ -1,15 +1,30 @@
 package server
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-func TestEngineLimits(t *testing.T) {
+// TestEachLimitIsConfigured checks that each limit of a hub is set from the configuration.
+func TestEachLimitIsConfigured(t *testing.T) {
 	t.Parallel()
-	got := limits(&config.Config{Engine: config.Engine{MaxRuns: 2, MaxAway: 3, MaxQueued: 5, MaxWaiting: 7, MaxOutput: 11}})
-	if got.MaxRuns != 2 || got.MaxAway != 3 || got.MaxQueued != 5 || got.MaxWaiting != 7 || got.MaxOutput != 11 {
-		t.Errorf("limits = %+v, want max_runs 2, max_away 3, max_queued 5, max_waiting 7 and max_output 11", got)
+	var c config.Config
+	for _, group := range []any{&c.Limits, &c.Engine, &c.Delegation} {
+		v := reflect.ValueOf(group).Elem()
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanFloat() {
+				f.SetFloat(7)
+			} else {
+				f.SetInt(7)
+			}
+		}
+	}
+	got := reflect.ValueOf(limitsOf(&c))
+	for i := range got.NumField() {
+		if got.Field(i).IsZero() {
+			t.Errorf("Limits.%s is not set", got.Type().Field(i).Name)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -96,7 +97,7 @@ func (w *fixture) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, DrainTimeout: cmp.Or(w.drain, -1), Observer: engine.ObserverFuncs{OnAdmitted: func(p *auth.Principal) {
+	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, Limits: limits.Limits{DrainTimeout: cmp.Or(w.drain, -1)}, Observer: engine.ObserverFuncs{OnAdmitted: func(p *auth.Principal) {
 		w.trust.RecordContact(trust.Subject(p.ID), time.Now())
 	}}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -152,7 +153,7 @@ func TestDrainOfAHub(t *testing.T) {
 	a := shell(`trap '' TERM; echo $$; while :; do sleep 1000; done`)
 	a.Grace = 50 * time.Millisecond
 	a.Runs = filepath.Join(t.TempDir(), "runs")
-	h := startHub(t, a, engine.Config{DrainTimeout: 100 * time.Millisecond})
+	h := startHub(t, a, engine.Config{Limits: limits.Limits{DrainTimeout: 100 * time.Millisecond}})
 	pid := firstPid(t, &result{chunks: []string{h.firstOutput(h.send("", "go", true).Head.ID)}})
 	h.stop()
 	waitGone(t, pid)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
@@ -381,7 +382,7 @@ func TestDrainWhileAwaiting(t *testing.T) {
 		e := newDispatches(map[string]time.Duration{"north": time.Minute, "south": 2 * time.Minute}, nil)
 		a, p := awaiting(t, e)
 		disk := new(memstore.Store)
-		h := startWith(t, engine.Config{Store: disk, DrainTimeout: time.Minute}, agents{"main": a})
+		h := startWith(t, engine.Config{Store: disk, Limits: limits.Limits{DrainTimeout: time.Minute}}, agents{"main": a})
 		id := h.begin(text("go"))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
 	"github.com/parley-a2a/parley/internal/op"
@@ -53,7 +54,7 @@ type agents map[task.Agent]a2asrv.AgentExecutor
 // start starts an engine on a store, which may have tasks of an earlier one.
 func start(t testing.TB, store task.Store, all agents) *hub {
 	t.Helper()
-	return startWith(t, engine.Config{Store: store, DrainTimeout: -1}, all)
+	return startWith(t, engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}}, all)
 }
 
 func startWith(t testing.TB, c engine.Config, all agents) *hub {

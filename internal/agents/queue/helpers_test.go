@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
@@ -67,7 +68,7 @@ func (h *hub) start() {
 	if h.alter != nil {
 		h.alter(h.dispatcher)
 	}
-	h.Engine = engine.New(engine.Config{Store: h.store, DrainTimeout: -1})
+	h.Engine = engine.New(engine.Config{Store: h.store, Limits: limits.Limits{DrainTimeout: -1}})
 	h.dispatcher.Runs = h.Engine
 	card := &a2a.AgentCard{Name: "far"} // it has every skill
 	if err := h.Register(engine.Agent{Name: "far", Card: card, Executor: &queue.Agent{Dispatcher: h.dispatcher}}); err != nil {

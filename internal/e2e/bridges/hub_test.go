@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
@@ -90,7 +91,7 @@ var services = map[string]protoreflect.ServiceDescriptor{
 // v0.3.
 func start(t *testing.T) *hub {
 	t.Helper()
-	e := engine.New(engine.Config{Store: new(memstore.Store), Push: new(enginetest.Pusher), Extended: engine.ExtendedCards{Authenticated: true}, DrainTimeout: -1})
+	e := engine.New(engine.Config{Store: new(memstore.Store), Push: new(enginetest.Pusher), Extended: engine.ExtendedCards{Authenticated: true}, Limits: limits.Limits{DrainTimeout: -1}})
 	card := &a2a.AgentCard{
 		Name: "ask", Description: "tells the weather", Version: "1.0.0",
 		Skills: []a2a.AgentSkill{{ID: "ask", Tags: []string{"test"}}},

@@ -27,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/task"
@@ -81,7 +82,7 @@ type hub struct {
 // startHub starts a hub. If run is not nil, it runs concurrently until it returns.
 func startHub(t *testing.T, store task.Store, agents map[task.Agent]a2asrv.AgentExecutor, run func(context.Context) error) *hub {
 	t.Helper()
-	e := engine.New(engine.Config{Store: store, DrainTimeout: -1, MaxRuns: 1000})
+	e := engine.New(engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1, MaxRuns: 1000}})
 	for name, x := range agents {
 		card := &a2a.AgentCard{Name: string(name)}
 		card.Capabilities.Streaming = true

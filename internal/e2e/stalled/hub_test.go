@@ -24,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -38,7 +39,7 @@ type options struct {
 	// open disables the authenticator, so that every caller is "local".
 	open bool
 	// limits, if set, are the limits of a separate front instead of the facade's.
-	limits *httpfront.Limits
+	limits *limits.Limits
 	// headerTime is the time limit for the head of a request; it requires limits.
 	headerTime time.Duration
 	// connState is called on changes of connections; it requires limits.
@@ -176,7 +177,7 @@ func (h *hub) patient() *hub {
 	l, g := listen(h.t), listen(h.t)
 	s := httpfront.NewServer(httpfront.New(httpfront.Config{
 		Engine: h.parley.Engine().(*engine.Engine), Auth: h.parley.Auth, Logger: h.logs.logger(),
-		Limits: httpfront.Limits{WriteTime: time.Hour},
+		Limits: limits.Limits{WriteTime: time.Hour},
 	}))
 	binding := grpcbind.New(grpcbind.Config{
 		Engine: h.parley.Engine(), Auth: h.parley.Authenticator(), Logger: h.logs.logger(),

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures the heap
 	var w watchdog
 	h := start(t, options{
-		store: newStore(t, "sqlite"), connState: w.connState, limits: &httpfront.Limits{WriteTime: time.Hour},
+		store: newStore(t, "sqlite"), connState: w.connState, limits: &limits.Limits{WriteTime: time.Hour},
 	})
 	heap := heapInUse()
 	stalled := h.stall("ann", &w)

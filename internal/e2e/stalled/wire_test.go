@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 )
 
 const (
@@ -116,10 +116,10 @@ func TestSlowSenders(t *testing.T) {
 	const short = 500 * time.Millisecond
 	// Each hub has one short limit, so that a head is never late by accident.
 	heads := start(t, options{
-		open: true, headerTime: short, limits: &httpfront.Limits{BodyTime: time.Hour, WriteTime: time.Hour},
+		open: true, headerTime: short, limits: &limits.Limits{BodyTime: time.Hour, WriteTime: time.Hour},
 	})
 	bodies := start(t, options{
-		open: true, headerTime: time.Hour, limits: &httpfront.Limits{BodyTime: short, WriteTime: time.Hour},
+		open: true, headerTime: time.Hour, limits: &limits.Limits{BodyTime: short, WriteTime: time.Hour},
 	})
 	for _, c := range []struct {
 		name, first, then string

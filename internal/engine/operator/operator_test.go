@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -48,7 +49,7 @@ func (answers) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[
 func newOperator(t *testing.T, notes dirstore.Notes) (*operator.Operator, *engine.Engine) {
 	t.Helper()
 	store := new(memstore.Store)
-	e := engine.New(engine.Config{Store: store, DrainTimeout: -1})
+	e := engine.New(engine.Config{Store: store, Limits: limits.Limits{DrainTimeout: -1}})
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{"slow": hangs{}, "quick": answers{}} {
 		if err := e.Register(engine.Agent{Name: name, Card: &a2a.AgentCard{Name: string(name)}, Executor: x}); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/exchange"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
@@ -32,7 +33,7 @@ type yielder = func(a2a.Event, error) bool
 // start runs an engine with one agent; stop ends it.
 func start(t *testing.T, run agent.Func) (e *engine.Engine, stop func()) {
 	t.Helper()
-	e = engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: time.Nanosecond})
+	e = engine.New(engine.Config{Store: new(memstore.Store), Limits: limits.Limits{DrainTimeout: time.Nanosecond}})
 	if err := e.Register(engine.Agent{Name: "agent", Card: &a2a.AgentCard{Name: "agent"}, Executor: run}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,15 @@
 package httpfront
 
 import (
-	"cmp"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/surface"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -104,7 +103,7 @@ type Config struct {
 	// have no name there. If empty, it is the folder of the system for temporary files.
 	SpoolDir string
 	// Limits bound the cost of each request; zero fields have defaults.
-	Limits Limits
+	Limits limits.Limits
 }
 
 // Profiles are the dialects of callers and agents, by names such as "v0.3" or "promptkit";
@@ -117,29 +116,4 @@ type Profiles struct {
 	// Agents are the dialects by agent name; the default agent's applies to calls that name
 	// none.
 	Agents map[task.Agent]string
-}
-
-// Limits bound the cost of one request. A zero field means the default named in its comment.
-type Limits struct {
-	// Body is the largest request body in bytes. The default is 10 MiB.
-	Body int64
-	// Spool is the largest number of bytes of large bodies in files at one time. The default is
-	// 1 GiB.
-	Spool int64
-	// BodyTime is how long a body may take to arrive. The default is 30 s.
-	BodyTime time.Duration
-	// WriteTime is how long a client may take to accept a write. The default is 30 s. A slower
-	// client is disconnected.
-	WriteTime time.Duration
-	// KeepAlive is the silence after which a stream sends a comment. The default is 15 s.
-	KeepAlive time.Duration
-}
-
-func (l Limits) withDefaults() Limits {
-	l.Body = cmp.Or(l.Body, 10<<20)
-	l.Spool = cmp.Or(l.Spool, 1<<30)
-	l.BodyTime = cmp.Or(l.BodyTime, 30*time.Second)
-	l.WriteTime = cmp.Or(l.WriteTime, 30*time.Second)
-	l.KeepAlive = cmp.Or(l.KeepAlive, keepAliveDefault)
-	return l
 }

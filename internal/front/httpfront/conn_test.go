@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
@@ -154,7 +155,7 @@ func TestBodyTimeIsNotRequestTime(t *testing.T) {
 
 func TestLargeBody(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{Limits: httpfront.Limits{Body: 1000}}, everyone()...)
+	h := startHub(t, httpfront.Config{Limits: limits.Limits{Body: 1000}}, everyone()...)
 	fits := message(strings.Repeat("x", 1000-len(message(""))))
 	for _, tt := range []struct {
 		name string
@@ -292,7 +293,7 @@ func TestHTTP2WithoutTLS(t *testing.T) {
 // Quiet connections of HTTP/2 get pings as often as streams get comments.
 func TestServerPings(t *testing.T) {
 	t.Parallel()
-	f := httpfront.New(httpfront.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)}), Limits: httpfront.Limits{KeepAlive: time.Second}})
+	f := httpfront.New(httpfront.Config{Engine: engine.New(engine.Config{Store: new(memstore.Store)}), Limits: limits.Limits{KeepAlive: time.Second}})
 	if got := httpfront.NewServer(f).HTTP2.SendPingTimeout; got != time.Second {
 		t.Errorf("a ping after %v, want after a second", got)
 	}

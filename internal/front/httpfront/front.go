@@ -49,7 +49,7 @@ func New(cfg Config) *Front {
 	if cfg.Engine == nil {
 		panic("httpfront: Config.Engine is required")
 	}
-	cfg.Limits = cfg.Limits.withDefaults()
+	cfg.Limits = cfg.Limits.WithDefaults()
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

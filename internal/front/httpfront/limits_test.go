@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/limits"
 )
 
 // limited is a front with limits for callers. Tests call it without a network, so that they run
@@ -93,7 +93,7 @@ func TestEveryOperationIsLimited(t *testing.T) {
 		t.Run(c[0]+c[1], func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := limited(t, engine.Config{Rates: ratelimit.Config{Requests: 0.1, Burst: 1}})
+				f := limited(t, engine.Config{Limits: limits.Limits{RequestsPerSecond: 0.1, Burst: 1}})
 				if w := call(f, "ann", c[0], c[1], c[2]); w.Code == 429 {
 					t.Fatalf("the first call: %d %s", w.Code, w.Body)
 				}
@@ -116,7 +116,7 @@ func TestEveryOperationIsLimited(t *testing.T) {
 func TestWhatIsNotLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := limited(t, engine.Config{Rates: ratelimit.Config{Requests: 0.1, Burst: 1, Bytes: 1}})
+		f := limited(t, engine.Config{Limits: limits.Limits{RequestsPerSecond: 0.1, Burst: 1, BytesPerSecond: 1}})
 		for range 5 {
 			for _, path := range []string{"/healthz", "/readyz", "/.well-known/agent-card.json"} {
 				if w := call(f, "ann", "GET", path, ""); w.Code == 429 {
@@ -144,7 +144,7 @@ func TestBytesAreLimited(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := limited(t, engine.Config{Rates: ratelimit.Config{Bytes: 100}})
+				f := limited(t, engine.Config{Limits: limits.Limits{BytesPerSecond: 100}})
 				for _, length := range []int64{int64(len(tt.body)), -1} {
 					r := httptest.NewRequest("POST", tt.path, strings.NewReader(tt.body))
 					r.ContentLength = length
@@ -171,7 +171,7 @@ func TestBytesAreLimited(t *testing.T) {
 // TestTasksAreLimited checks the limit on concurrent tasks, with the answer of each binding.
 func TestTasksAreLimited(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{Auth: byKey(), Engine: startEngineWith(t, engine.Config{TasksPerCaller: 1}, everyone()...)})
+	h := startHub(t, httpfront.Config{Auth: byKey(), Engine: startEngineWith(t, engine.Config{Limits: limits.Limits{TasksPerCaller: 1}}, everyone()...)})
 	const later = `,"configuration":{"returnImmediately":true}}`
 	body := strings.TrimSuffix(message("hi"), "}") + later
 	if got := h.do("POST", "/v1/a2a/hold/message:send", body, "Authorization: Bearer ann"); got.code != 200 {

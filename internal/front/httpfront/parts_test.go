@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/task"
@@ -343,7 +343,7 @@ func (noTasks) Names(context.Context, blobstore.Key, blobstore.Digest) (bool, er
 func TestPartBandwidth(t *testing.T) {
 	t.Parallel()
 	cfg := partsConfig(t)
-	cfg.Rates = ratelimit.Config{Bytes: 100}
+	cfg.BytesPerSecond = 100
 	h, path := partsHub(t, cfg, httpfront.Config{}, giver(bulk, "", ""))
 	if got := h.do("GET", path, "", ann); got.code != 200 {
 		t.Fatalf("the first = %d", got.code)
@@ -368,7 +368,7 @@ func TestPartSlowReader(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = e.Run(ctx) })
-		front := httpfront.Config{Engine: e, AllowAnonymous: true, Limits: httpfront.Limits{WriteTime: 10 * time.Second}}
+		front := httpfront.Config{Engine: e, AllowAnonymous: true, Limits: limits.Limits{WriteTime: 10 * time.Second}}
 		l, closeAll := servePipes(t, front)
 		sent := httptest.NewRequest("POST", "/v1/a2a/message:send", strings.NewReader(message("go")))
 		sent.Header.Set("Content-Type", "application/json")

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/limits"
 )
 
 // maxHead is the size of a request head in bytes, as HTTP/2 counts it, above which the request is
@@ -13,9 +15,6 @@ const (
 	maxHead  = 64 << 10
 	readHead = 256 << 10
 )
-
-// keepAliveDefault is the silence after which a stream sends a comment, and HTTP/2 a ping.
-const keepAliveDefault = 15 * time.Second
 
 // window is the number of bytes of a body that HTTP/2 receives before the handler reads them.
 const window = 128 << 10
@@ -37,7 +36,7 @@ func NewServer(h http.Handler) *http.Server {
 		MaxHeaderBytes:    readHead,
 		Protocols:         &p,
 		HTTP2: &http.HTTP2Config{
-			MaxReceiveBufferPerStream: window, SendPingTimeout: keepAliveDefault, PingTimeout: 20 * time.Second,
+			MaxReceiveBufferPerStream: window, SendPingTimeout: limits.Limits{}.WithDefaults().KeepAlive, PingTimeout: 20 * time.Second,
 		},
 	}
 	if f, ok := h.(*Front); ok {

@@ -15,11 +15,12 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/membudget"
 )
 
 // sized is a front with a memory budget and a folder for large bodies.
-func sized(t *testing.T, b *membudget.Budget, l httpfront.Limits) (f *httpfront.Front, dir string) {
+func sized(t *testing.T, b *membudget.Budget, l limits.Limits) (f *httpfront.Front, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	return httpfront.New(httpfront.Config{
@@ -65,7 +66,7 @@ func TestLargeBodiesArriveWhole(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, dir := sized(t, b, httpfront.Limits{})
+			f, dir := sized(t, b, limits.Limits{})
 			for _, size := range []int{1 << 10, membudget.Small - 200, membudget.Small, 100 << 10, 1<<20 - 1, 1 << 20, 3 << 20} {
 				text := strings.Repeat("0123456789abcdef", size/16)
 				for kind, body := range map[string]io.Reader{
@@ -105,7 +106,7 @@ func TestNoMemoryForLargeBodies(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				b := &membudget.Budget{Max: 1 << 20}
-				f, dir := sized(t, b, httpfront.Limits{})
+				f, dir := sized(t, b, limits.Limits{})
 				all, err := b.Acquire(t.Context(), 1<<20)
 				if err != nil {
 					t.Fatal(err)
@@ -135,7 +136,7 @@ func TestStoredMessagesReleaseTheirMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &membudget.Budget{Max: 10 << 20}
-		f, dir := sized(t, b, httpfront.Limits{})
+		f, dir := sized(t, b, limits.Limits{})
 		answered := make(chan struct{})
 		go func() {
 			defer close(answered)
@@ -182,7 +183,7 @@ func (e *endless) Read(b []byte) (int, error) {
 func TestRefusedBodiesNeedNoMemory(t *testing.T) {
 	const limit = 10 << 20
 	b := &membudget.Budget{Max: 64 << 20}
-	f, dir := sized(t, b, httpfront.Limits{Body: limit})
+	f, dir := sized(t, b, limits.Limits{Body: limit})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	w := httptest.NewRecorder()
@@ -208,7 +209,7 @@ func TestRefusedBodiesNeedNoMemory(t *testing.T) {
 func TestSpoolIsBounded(t *testing.T) {
 	t.Parallel()
 	b := &membudget.Budget{Max: 64 << 20}
-	f, dir := sized(t, b, httpfront.Limits{Spool: 2 << 20})
+	f, dir := sized(t, b, limits.Limits{Spool: 2 << 20})
 	w := post(f, "/v1/a2a/message:send", strings.NewReader(message(strings.Repeat("x", 3<<20))))
 	refusedCall(t, w, "/v1/a2a/message:send", "5")
 	wantFree(t, b, dir)

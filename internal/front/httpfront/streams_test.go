@@ -19,6 +19,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
@@ -206,7 +207,7 @@ func TestStalledReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		words := make(chan string)
-		e := startEngineWith(t, engine.Config{StreamsPerCaller: 2}, newAgent("gated", gated(words)))
+		e := startEngineWith(t, engine.Config{Limits: limits.Limits{StreamsPerCaller: 2}}, newAgent("gated", gated(words)))
 		p, stop := servePipes(t, httpfront.Config{Engine: e})
 		defer stop()
 		dial := func() *rawConn {
@@ -258,7 +259,7 @@ func TestReaderGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		words := make(chan string)
 		p, stop := servePipes(t, httpfront.Config{
-			Engine: startEngineWith(t, engine.Config{Streams: 1}, newAgent("gated", gated(words))),
+			Engine: startEngineWith(t, engine.Config{Limits: limits.Limits{Streams: 1}}, newAgent("gated", gated(words))),
 		})
 		defer stop()
 		dial := func() *rawConn {
@@ -283,7 +284,7 @@ func TestReaderGoesAway(t *testing.T) {
 func TestTooManyStreams(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{
-		Auth: byKey(), Engine: startEngineWith(t, engine.Config{StreamsPerCaller: 1}, everyone()...),
+		Auth: byKey(), Engine: startEngineWith(t, engine.Config{Limits: limits.Limits{StreamsPerCaller: 1}}, everyone()...),
 	})
 	const ann, bob = "Authorization: Bearer ann", "Authorization: Bearer bob"
 	resp := h.open(t.Context(), "POST", "/v1/a2a/hold/message:stream", withTask("t", message("hi")), ann)
@@ -309,7 +310,7 @@ func TestTooManyStreams(t *testing.T) {
 func TestStreamOfStoppingHub(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e := engine.New(engine.Config{Store: new(memstore.Store), DrainTimeout: -1})
+		e := engine.New(engine.Config{Store: new(memstore.Store), Limits: limits.Limits{DrainTimeout: -1}})
 		if err := e.Register(newAgent("hold", hold())); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/surface"
-	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/sse"
 )
 
@@ -63,7 +63,7 @@ func surfaceHub(t *testing.T, cfg httpfront.Config) *hub {
 func TestSurfaces(t *testing.T) {
 	t.Parallel()
 	logs := new(logbook)
-	h := surfaceHub(t, httpfront.Config{Auth: byKey(), Loopback: true, Logger: logs.logger(), Limits: httpfront.Limits{Body: 20}})
+	h := surfaceHub(t, httpfront.Config{Auth: byKey(), Loopback: true, Logger: logs.logger(), Limits: limits.Limits{Body: 20}})
 	const key = "Authorization: Bearer ann"
 	for _, tt := range []struct {
 		method, body string
@@ -107,7 +107,7 @@ func TestSurfaceWithoutStreams(t *testing.T) {
 // carry its idempotency key.
 func TestSurfaceLimits(t *testing.T) {
 	t.Parallel()
-	e := startEngineWith(t, engine.Config{Rates: ratelimit.Config{Requests: 0.001, Burst: 2}, Idempotency: engine.Idempotency{Header: true}}, newAgent("echo", echo()))
+	e := startEngineWith(t, engine.Config{Limits: limits.Limits{RequestsPerSecond: 0.001, Burst: 2}, Idempotency: engine.Idempotency{Header: true}}, newAgent("echo", echo()))
 	h := surfaceHub(t, httpfront.Config{Engine: e})
 	if a := h.do("POST", "/guest", `"hi"`, "Idempotency-Key: k"); a.body != `"local k"` {
 		t.Errorf("first: %d %q", a.code, a.body)

@@ -46,18 +46,12 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-const (
-	// from is the address of callers in audit records, as for requests in the process.
-	from = "127.0.0.1:0"
-	// defaultBody is the default of Binding.MaxBody.
-	defaultBody = 10 << 20
-)
+// from is the address of callers in audit records, as for requests in the process.
+const from = "127.0.0.1:0"
 
 // Binding calls the engine. Engine is required.
 type Binding struct {
 	Engine *engine.Engine
-	// MaxBody is the maximum size of params in bytes. Zero means 10 MiB.
-	MaxBody int64
 	// Logger receives the errors whose text is withheld from callers. It is required.
 	Logger *slog.Logger
 
@@ -257,10 +251,7 @@ func (x *call) admit(ctx context.Context) error {
 	if auth.Known(x.caller.Principal) != nil {
 		return auth.ErrUnauthenticated
 	}
-	size, most := int64(len(x.params)), x.MaxBody
-	if most <= 0 {
-		most = defaultBody
-	}
+	size, most := int64(len(x.params)), x.Engine.Limits().Body
 	if size > most {
 		return apierror.New(apierror.ErrTooLarge, "the request body is larger than %d bytes", most)
 	}

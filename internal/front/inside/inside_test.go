@@ -21,10 +21,10 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/inside"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
-	"github.com/parley-a2a/parley/internal/ratelimit"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
@@ -50,13 +50,13 @@ type hub struct {
 
 func start(t *testing.T, cfg engine.Config) *hub {
 	t.Helper()
-	cfg.Store, cfg.DrainTimeout = new(memstore.Store), -1
+	cfg.Store, cfg.DrainTimeout, cfg.Body = new(memstore.Store), -1, 64<<10
 	h := &hub{engine: engine.New(cfg)}
 	if err := h.engine.Register(engine.Agent{Name: "two", Card: &a2a.AgentCard{Name: "two"}, Executor: two}); err != nil {
 		t.Fatal(err)
 	}
-	h.calls = &inside.Binding{Engine: h.engine, MaxBody: 64 << 10, Logger: slog.New(slog.DiscardHandler)}
-	h.http.Handler = httpfront.New(httpfront.Config{Engine: h.engine, Limits: httpfront.Limits{Body: 64 << 10}}).Inside()
+	h.calls = &inside.Binding{Engine: h.engine, Logger: slog.New(slog.DiscardHandler)}
+	h.http.Handler = httpfront.New(httpfront.Config{Engine: h.engine, Limits: cfg.Limits}).Inside()
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- h.engine.Run(ctx) }()
@@ -171,7 +171,7 @@ func TestSameAsHTTP(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, direct := range []bool{true, false} {
-		h := start(t, engine.Config{Rates: ratelimit.Config{Requests: 1e-9, Burst: 1}})
+		h := start(t, engine.Config{Limits: limits.Limits{RequestsPerSecond: 1e-9, Burst: 1}})
 		c := h.client(t, direct)
 		if _, err := c.Send(as(t, "ann"), message("", "hi")); err != nil {
 			t.Fatal(err)

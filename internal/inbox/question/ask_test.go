@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/trust"
@@ -57,7 +58,7 @@ func (o *fixture) open() {
 	o.in = &inbox.Inbox{Store: &o.unreliable}
 	responder := o.responder
 	responder.Inbox, responder.Trust = o.in, &o.trust
-	o.hub = startConfigured(o.t, engine.Config{Store: o.store, Questions: &responder, DrainTimeout: cmp.Or(o.drain, -1)}, o.all)
+	o.hub = startConfigured(o.t, engine.Config{Store: o.store, Questions: &responder, Limits: limits.Limits{DrainTimeout: cmp.Or(o.drain, -1)}}, o.all)
 }
 
 func (o *fixture) set(level trust.Level, skills ...string) {

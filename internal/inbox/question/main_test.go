@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/scripted"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/inbox/question"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -42,7 +43,7 @@ type hub struct {
 
 func startHub(t testing.TB, store task.Store, responder *question.PolicyResponder, agents map[task.Agent]a2asrv.AgentExecutor) *hub {
 	t.Helper()
-	return startConfigured(t, engine.Config{Store: store, Questions: responder, DrainTimeout: -1}, agents)
+	return startConfigured(t, engine.Config{Store: store, Questions: responder, Limits: limits.Limits{DrainTimeout: -1}}, agents)
 }
 
 // startConfigured starts a hub whose cfg.Questions is a *question.PolicyResponder.

@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
+	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"
 )
@@ -89,7 +90,7 @@ func InMemory(tb testing.TB, o MemoryOptions) *Memory {
 func (m *Memory) engine(tb testing.TB, o *MemoryOptions) *engine.Engine {
 	tb.Helper()
 	store := new(memstore.Store)
-	c := engine.Config{Store: store, Extended: engine.ExtendedCards{Authenticated: o.Extended}, NoClientIDs: true, DrainTimeout: -1}
+	c := engine.Config{Store: store, Extended: engine.ExtendedCards{Authenticated: o.Extended}, NoClientIDs: true, Limits: limits.Limits{DrainTimeout: -1}}
 	if o.Push {
 		enginetest.Deliver(&c, m.pusher(tb, store, o.Notify))
 	}
