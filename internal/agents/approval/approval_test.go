@@ -903,9 +903,9 @@ func (s *undecidedStore) Append(ctx context.Context, c *task.Change) error {
 }
 
 // TestNothingHappensBeforeTheTaskIsStored: a run of an Away agent begins while its message is stored, and the
-// gate waits for that before it asks, refuses or runs.
+// gate waits for that before it refuses or runs.
 func TestNothingHappensBeforeTheTaskIsStored(t *testing.T) {
-	for _, level := range []trust.Level{trust.Observe, trust.Propose, trust.Act} {
+	for _, level := range []trust.Level{trust.Observe, trust.Act} {
 		t.Run(fmt.Sprint(level), func(t *testing.T) {
 			bubble(t, func(w *fixture) {
 				s := &undecidedStore{w.store, make(chan struct{})}
