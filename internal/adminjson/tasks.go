@@ -59,10 +59,23 @@ type TaskLog struct {
 	Attempt int64 `json:"attempt,omitempty"`
 	// CancelRequested is set once a cancellation was requested.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
+	// Revision is an opaque text that changes with the state, the run, the agent and the last message of the
+	// task. Output of its agent does not change it.
+	Revision string `json:"revision"`
+	// Operations are those of an operator, with the reasons against them; absent for other callers.
+	Operations []OperatorAction `json:"operations,omitempty"`
 	// Entries are the entries in the order of their versions.
 	Entries []LogEntry `json:"entries"`
 	// Next is the value of after for the next page; absent at the end of the log.
 	Next int64 `json:"next,omitempty"`
+}
+
+// OperatorAction is an operation of an operator on a task, as far as it is possible.
+type OperatorAction struct {
+	// Name is "redrive", "reassign" or "fail".
+	Name string `json:"name"`
+	// Refused is why it is not possible now; absent if it is.
+	Refused string `json:"refused,omitempty"`
 }
 
 // LogEntry is an entry of the log of a task.

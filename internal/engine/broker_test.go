@@ -108,7 +108,7 @@ func TestOutcomesAreTheAgents(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		b.send(reply(asked, "go on"))
-		if _, err := b.Fail(t.Context(), failed.Owner, failed.ID, "no longer needed"); err != nil {
+		if _, err := b.Fail(t.Context(), engine.Target{Owner: failed.Owner, ID: failed.ID}, "no longer needed"); err != nil {
 			t.Fatal(err)
 		}
 		late := b.send(text("ask")).Head.ID

@@ -211,7 +211,7 @@ func TestRedriveForgetsTheJournal(t *testing.T) {
 	b := start(t, engine.Config{Store: store}, resumable(x))
 	h := b.send(now(text("hi"))).Head
 	<-began
-	if _, err := b.Redrive(t.Context(), "alice", h.ID); err != nil {
+	if _, err := b.Redrive(t.Context(), engine.Target{Owner: "alice", ID: h.ID}); err != nil {
 		t.Fatal(err)
 	}
 	b.wait(h.ID, task.Completed)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,44 @@ var (
 	ErrCanceling = errors.New("the task is being canceled")
 	// ErrHasOutput is returned by Reassign if the agent has produced output already.
 	ErrHasOutput = errors.New("the agent has sent output to the caller already")
+	// ErrChanged is returned for a task whose revision is not that of the Target.
+	ErrChanged = errors.New("nothing was done, because the task has changed")
 )
+
+// Target is a task for an operation of an operator.
+type Target struct {
+	Owner task.Owner
+	ID    a2a.TaskID
+	// Revision is that of the task that the operator has read. The operation is refused with ErrChanged if the task
+	// has another one by now. If empty, it is not compared.
+	Revision string
+}
+
+// Revision returns an opaque text that changes with everything an operator decides by: the state, the run,
+// the message, the agent and a request to cancel. Output of the agent does not change it.
+func Revision(h *task.Head) string {
+	return fmt.Sprintf("%d.%d.%d.%d.%s", h.State, h.Run.Epoch, h.LastMessage, h.CancelAt, h.Assigned)
+}
+
+// unchanged returns ErrChanged if h has another revision than t, which may have none.
+func (t *Target) unchanged(h *task.Head) error {
+	if t.Revision == "" || t.Revision == Revision(h) {
+		return nil
+	}
+	now := fmt.Sprintf("%s, run %d, agent %q", h.State.Word(), h.Run.Epoch, h.Performer())
+	if h.CancelAt != 0 && !h.Ended() {
+		now += ", cancel requested"
+	}
+	return fmt.Errorf("%w (now %s)", ErrChanged, now)
+}
+
+// Refusals are the reasons for which the operations on a task are refused; nil for those that are possible.
+type Refusals struct{ Redrive, Reassign, Fail error }
+
+// RefusalsOf returns the refusals for a task in its present state.
+func RefusalsOf(h *task.Head) Refusals {
+	return Refusals{Redrive: dispatchable(h), Reassign: assignable(h), Fail: failable(h)}
+}
 
 // Inspect returns a task with its whole history. The caller of Inspect checks that the request is
 // an administrator's, and records it.
@@ -45,33 +83,36 @@ func (e *Engine) Inspect(ctx context.Context, owner task.Owner, id a2a.TaskID) (
 // further events of the present run and starts another one from the beginning. Operators use it
 // if they know that the run has achieved nothing; external effects of the run happen again. A
 // queued task stays queued.
-func (e *Engine) Redrive(ctx context.Context, owner task.Owner, id a2a.TaskID) (task.Head, error) {
-	l, err := e.open(ctx, ref{owner, id})
+func (e *Engine) Redrive(ctx context.Context, t Target) (task.Head, error) {
+	l, err := e.open(ctx, ref{t.Owner, t.ID})
 	if err != nil {
 		return task.Head{}, fmt.Errorf("redrive: %w", err)
 	}
 	defer e.live.release(l)
-	if err := e.redispatch(l, func(*task.Change) error { return nil }); err != nil {
-		return task.Head{}, fmt.Errorf("redrive %s: %w", id, err)
+	err = e.redispatch(l, func(c *task.Change) error {
+		return cmp.Or(t.unchanged(&c.Prev), dispatchable(&c.Prev))
+	})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("redrive %s: %w", t.ID, err)
 	}
 	return l.snapshot(), nil
 }
 
 // Reassign moves a task whose agent has produced no output to another agent, which receives the
 // message instead. For the caller it remains a task of the original agent.
-func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, to task.Agent) (task.Head, error) {
+func (e *Engine) Reassign(ctx context.Context, t Target, to task.Agent) (task.Head, error) {
 	a := e.agent(to)
 	if a == nil || to == "" {
-		return task.Head{}, fmt.Errorf("reassign %s to %q: %w", id, to, ErrNoAgent)
+		return task.Head{}, fmt.Errorf("reassign %s to %q: %w", t.ID, to, ErrNoAgent)
 	}
-	l, err := e.open(ctx, ref{owner, id})
+	l, err := e.open(ctx, ref{t.Owner, t.ID})
 	if err != nil {
 		return task.Head{}, fmt.Errorf("reassign: %w", err)
 	}
 	defer e.live.release(l)
 	err = e.redispatch(l, func(c *task.Change) error {
-		if c.Prev.Run.Disclosed {
-			return ErrHasOutput
+		if err := cmp.Or(t.unchanged(&c.Prev), assignable(&c.Prev)); err != nil {
+			return err
 		}
 		c.Next.Assigned = to
 		if to == c.Prev.Agent {
@@ -80,21 +121,18 @@ func (e *Engine) Reassign(ctx context.Context, owner task.Owner, id a2a.TaskID, 
 		return nil
 	})
 	if err != nil {
-		return task.Head{}, fmt.Errorf("reassign %s to %q: %w", id, to, err)
+		return task.Head{}, fmt.Errorf("reassign %s to %q: %w", t.ID, to, err)
 	}
 	return l.snapshot(), nil
 }
 
 // redispatch puts the current message of a task back into the queue, together with the changes
-// of more.
+// of more, which may refuse it.
 func (e *Engine) redispatch(l *live, more step) error {
 	var stopped *run
 	err := e.change(l, func(c *task.Change) error {
 		h := &c.Prev
-		err := dispatchable(h)
-		if err == nil {
-			err = more(c)
-		}
+		err := more(c)
 		if err != nil {
 			return err
 		}
@@ -166,6 +204,25 @@ func dispatchable(h *task.Head) error {
 	return nil
 }
 
+// assignable returns the reason why a task cannot be moved to another agent; nil if it can.
+func assignable(h *task.Head) error {
+	if err := dispatchable(h); err != nil {
+		return err
+	}
+	if h.Run.Disclosed {
+		return ErrHasOutput
+	}
+	return nil
+}
+
+// failable returns the reason why a task cannot be failed; nil if it can.
+func failable(h *task.Head) error {
+	if h.Ended() {
+		return fmt.Errorf("%w (%s)", ErrEnded, endOf(h))
+	}
+	return nil
+}
+
 // endOf returns a readable name of the way in which a task has ended.
 func endOf(h *task.Head) string {
 	if h.Visibility == task.Replied {
@@ -174,22 +231,32 @@ func endOf(h *task.Head) string {
 	return h.State.Word()
 }
 
-// Fail ends a task as FAILED with a reason for its caller. Further events of its run are
+// Fail ends a task as FAILED for an operator, with a reason for its caller. Further events of its run are
 // ignored.
-func (e *Engine) Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error) {
-	l, err := e.open(ctx, ref{owner, id})
+func (e *Engine) Fail(ctx context.Context, t Target, reason string) (task.Head, error) {
+	return e.failWith(ctx, t, func(l *live) task.Entry { return l.operatorEntry(task.Failed, "fail", reason) })
+}
+
+// GiveUp is like Fail, for the hub itself.
+func (e *Engine) GiveUp(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error) {
+	return e.failWith(ctx, Target{Owner: owner, ID: id}, func(l *live) task.Entry { return l.statusEntry(task.Failed, reason) })
+}
+
+// failWith ends a task with the entry that final returns.
+func (e *Engine) failWith(ctx context.Context, t Target, final func(*live) task.Entry) (task.Head, error) {
+	l, err := e.open(ctx, ref{t.Owner, t.ID})
 	if err != nil {
 		return task.Head{}, fmt.Errorf("fail: %w", err)
 	}
 	defer e.live.release(l)
 	err = e.endBy(l, func(c *task.Change) error {
-		if h := &c.Prev; h.Ended() {
-			return fmt.Errorf("%w (%s)", ErrEnded, endOf(h))
+		if err := cmp.Or(t.unchanged(&c.Prev), failable(&c.Prev)); err != nil {
+			return err
 		}
-		return ending(l.operatorEntry(task.Failed, "fail", reason))(c)
+		return ending(final(l))(c)
 	}, errFencedBy)
 	if err != nil {
-		return l.snapshot(), fmt.Errorf("fail %s: %w", id, err)
+		return l.snapshot(), fmt.Errorf("fail %s: %w", t.ID, err)
 	}
 	return l.snapshot(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,7 +65,7 @@ func TestRedrive(t *testing.T) {
 			b := start(t, engine.Config{}, with(s.executor()))
 			id := b.send(now(text("hi"))).Head.ID
 			ctx := <-s.began
-			h, err := b.Redrive(t.Context(), "alice", id)
+			h, err := b.Redrive(t.Context(), engine.Target{Owner: "alice", ID: id})
 			if err != nil || h.State != task.Working && h.State != task.Completed { // the second run may be quick
 				t.Fatalf("Redrive = %v, %v", h.State, err)
 			}
@@ -77,7 +78,7 @@ func TestRedrive(t *testing.T) {
 			if a, b := <-s.calls, <-s.calls; a.Key != b.Key || b.Attempt != 2 || b.Saved != nil || (name == "resumable") != (string(b.Forgotten) == "half") {
 				t.Errorf("the second execution is %s, attempt %d, from %q after %q; want %s, 2 and nothing", b.Key, b.Attempt, b.Saved, b.Forgotten, a.Key)
 			}
-			if _, err := b.Redrive(t.Context(), "alice", id); !errors.Is(err, engine.ErrEnded) {
+			if _, err := b.Redrive(t.Context(), engine.Target{Owner: "alice", ID: id}); !errors.Is(err, engine.ErrEnded) {
 				t.Errorf("Redrive of a task that has ended = %v", err)
 			}
 		})
@@ -89,31 +90,34 @@ func TestOperateRefuses(t *testing.T) {
 	b := start(t, engine.Config{}, wonders("name?"))
 	b.register("other", words("x"))
 	id := b.send(text("hi")).Head.ID
-	if _, err := b.Redrive(t.Context(), "alice", id); !errors.Is(err, engine.ErrNotWaiting) {
+	if _, err := b.Redrive(t.Context(), engine.Target{Owner: "alice", ID: id}); !errors.Is(err, engine.ErrNotWaiting) {
 		t.Errorf("Redrive of a task that waits for its caller = %v", err)
 	}
-	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrNotWaiting) {
+	if _, err := b.Reassign(t.Context(), engine.Target{Owner: "alice", ID: id}, "other"); !errors.Is(err, engine.ErrNotWaiting) {
 		t.Errorf("Reassign of a task that waits for its caller = %v", err)
 	}
 	for _, to := range []task.Agent{"", "unknown"} {
-		if _, err := b.Reassign(t.Context(), "alice", id, to); !errors.Is(err, engine.ErrNoAgent) {
+		if _, err := b.Reassign(t.Context(), engine.Target{Owner: "alice", ID: id}, to); !errors.Is(err, engine.ErrNoAgent) {
 			t.Errorf("Reassign to %q = %v", to, err)
 		}
 	}
 	for name, f := range map[string]func() error{
-		"redrive":  func() error { _, err := b.Redrive(t.Context(), "bob", id); return err },
-		"fail":     func() error { _, err := b.Fail(t.Context(), "bob", id, "no"); return err },
-		"reassign": func() error { _, err := b.Reassign(t.Context(), "bob", id, "other"); return err },
+		"redrive": func() error { _, err := b.Redrive(t.Context(), engine.Target{Owner: "bob", ID: id}); return err },
+		"fail":    func() error { _, err := b.Fail(t.Context(), engine.Target{Owner: "bob", ID: id}, "no"); return err },
+		"reassign": func() error {
+			_, err := b.Reassign(t.Context(), engine.Target{Owner: "bob", ID: id}, "other")
+			return err
+		},
 	} {
 		if err := f(); !errors.Is(err, task.ErrNotFound) {
 			t.Errorf("%s of another owner's task = %v", name, err)
 		}
 	}
-	h, err := b.Fail(t.Context(), "alice", id, "the owner is on holiday")
+	h, err := b.Fail(t.Context(), engine.Target{Owner: "alice", ID: id}, "the owner is on holiday")
 	if err != nil || h.State != task.Failed || statusText(t, b.get(id)) != "the owner is on holiday" {
 		t.Errorf("Fail = %v, %v, %q", h.State, err, statusText(t, b.get(id)))
 	}
-	if _, err := b.Fail(t.Context(), "alice", id, "again"); !errors.Is(err, engine.ErrEnded) {
+	if _, err := b.Fail(t.Context(), engine.Target{Owner: "alice", ID: id}, "again"); !errors.Is(err, engine.ErrEnded) {
 		t.Errorf("Fail of a task that has ended = %v", err)
 	}
 }
@@ -135,7 +139,7 @@ func TestFailStopsTheRun(t *testing.T) {
 	b := start(t, engine.Config{}, untilStopped(began))
 	id := b.send(now(text("hi"))).Head.ID
 	ctx := <-began
-	if _, err := b.Fail(t.Context(), "alice", id, "enough"); err != nil {
+	if _, err := b.Fail(t.Context(), engine.Target{Owner: "alice", ID: id}, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	<-ctx.Done()
@@ -151,11 +155,11 @@ func TestOperationsAreEntries(t *testing.T) {
 	b := start(t, engine.Config{}, untilStopped(began))
 	h := b.send(now(text("hi"))).Head
 	<-began
-	if _, err := b.Redrive(t.Context(), h.Owner, h.ID); err != nil {
+	if _, err := b.Redrive(t.Context(), engine.Target{Owner: h.Owner, ID: h.ID}); err != nil {
 		t.Fatal(err)
 	}
 	<-began
-	if _, err := b.Fail(t.Context(), h.Owner, h.ID, "enough"); err != nil {
+	if _, err := b.Fail(t.Context(), engine.Target{Owner: h.Owner, ID: h.ID}, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := b.store.Read(t.Context(), h.Key, 0)
@@ -174,6 +178,35 @@ func TestOperationsAreEntries(t *testing.T) {
 	}
 }
 
+// TestRevision checks that an operation is refused if the task has changed since its operator has read it,
+// and that the agent's output is no such change.
+func TestRevision(t *testing.T) {
+	t.Parallel()
+	began := make(chan context.Context, 2)
+	b := start(t, engine.Config{}, untilStopped(began))
+	id := b.send(now(text("hi"))).Head.ID
+	h := b.wait(id, task.Working)
+	<-began
+	old := engine.Target{Owner: "alice", ID: id, Revision: engine.Revision(&h)}
+	if _, err := b.Redrive(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	<-began // the second run
+	for name, f := range map[string]func(engine.Target) error{
+		"redrive":  func(to engine.Target) error { _, err := b.Redrive(t.Context(), to); return err },
+		"reassign": func(to engine.Target) error { _, err := b.Reassign(t.Context(), to, h.Agent); return err },
+		"fail":     func(to engine.Target) error { _, err := b.Fail(t.Context(), to, "too late"); return err },
+	} {
+		if err := f(old); !errors.Is(err, engine.ErrChanged) || !strings.Contains(err.Error(), "run 2") {
+			t.Errorf("%s by an old revision = %v", name, err)
+		}
+	}
+	h = b.get(id).Head
+	if got, err := b.Fail(t.Context(), engine.Target{Owner: "alice", ID: id, Revision: engine.Revision(&h)}, "enough"); err != nil || got.State != task.Failed {
+		t.Errorf("fail by the present revision = %v, %v", got.State, err)
+	}
+}
+
 func TestReassign(t *testing.T) {
 	t.Parallel()
 	store, began := new(memstore.Store), make(chan context.Context, 1)
@@ -181,7 +214,7 @@ func TestReassign(t *testing.T) {
 	b.register("other", wonders("name?"))
 	id := b.send(now(text("hi"))).Head.ID
 	<-began
-	h, err := b.Reassign(t.Context(), "alice", id, "other")
+	h, err := b.Reassign(t.Context(), engine.Target{Owner: "alice", ID: id}, "other")
 	if err != nil || h.Agent != "main" || h.Assigned != "other" {
 		t.Fatalf("Reassign = %q for %q, %v", h.Assigned, h.Agent, err)
 	}
@@ -207,10 +240,10 @@ func TestReassignAfterOutput(t *testing.T) {
 	b.register("other", words("x"))
 	id := b.send(now(text("hi"))).Head.ID
 	<-sent
-	if _, err := b.Reassign(t.Context(), "alice", id, "other"); !errors.Is(err, engine.ErrHasOutput) {
+	if _, err := b.Reassign(t.Context(), engine.Target{Owner: "alice", ID: id}, "other"); !errors.Is(err, engine.ErrHasOutput) {
 		t.Errorf("Reassign of a task whose agent has sent something = %v", err)
 	}
-	if _, err := b.Fail(t.Context(), "alice", id, "x"); err != nil {
+	if _, err := b.Fail(t.Context(), engine.Target{Owner: "alice", ID: id}, "x"); err != nil {
 		t.Error(err)
 	}
 }

@@ -186,7 +186,7 @@ func TestOperationsOnRestingTasks(t *testing.T) {
 		if a, err := b.Cancel(t.Context(), alice, &op.Cancel{ID: ids[0]}); err != nil || a.Head.State != task.Canceled {
 			t.Errorf("Cancel = %+v, %v", a, err)
 		}
-		if h, err := b.Fail(t.Context(), owner, ids[1], "broken"); err != nil || h.State != task.Failed {
+		if h, err := b.Fail(t.Context(), engine.Target{Owner: owner, ID: ids[1]}, "broken"); err != nil || h.State != task.Failed {
 			t.Errorf("Fail = %v, %v", h.State, err)
 		}
 		b.rouse(ids[0])
@@ -196,7 +196,7 @@ func TestOperationsOnRestingTasks(t *testing.T) {
 			t.Errorf("%d executions, want 4: ended tasks are not roused", len(received))
 		}
 		close(done)
-		if _, err := b.Redrive(t.Context(), owner, ids[2]); err != nil {
+		if _, err := b.Redrive(t.Context(), engine.Target{Owner: owner, ID: ids[2]}); err != nil {
 			t.Errorf("Redrive = %v", err)
 		}
 		b.wait(ids[2], task.Completed)

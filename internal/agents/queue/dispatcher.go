@@ -29,8 +29,8 @@ type Runs interface {
 	// set, is called once the run has begun, or if there will be none soon, unless Rouse returns
 	// an error.
 	Rouse(ctx context.Context, owner task.Owner, id a2a.TaskID, begun func()) error
-	// Fail fails a task with a reason for its caller.
-	Fail(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error)
+	// GiveUp fails a task with a reason for its caller.
+	GiveUp(ctx context.Context, owner task.Owner, id a2a.TaskID, reason string) (task.Head, error)
 }
 
 // Signer signs the envelopes of a hub. A *bus.Signer implements it.

@@ -174,7 +174,7 @@ func (d *Dispatcher) expire(ctx context.Context, k taskKey) {
 		return
 	}
 	reason := fmt.Sprintf("no worker of agent %q has taken the message within %v", at.name, d.maxWait())
-	if _, err := d.Runs.Fail(ctx, k.owner, k.id, reason); err != nil {
+	if _, err := d.Runs.GiveUp(ctx, k.owner, k.id, reason); err != nil {
 		d.log().Warn("fail task", "task", k.id, "error", err)
 		return
 	}

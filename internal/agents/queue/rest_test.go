@@ -123,7 +123,7 @@ func TestOperationsOnWaitingTasks(t *testing.T) {
 		if a, err := h.Cancel(t.Context(), alice, &op.Cancel{ID: ids[0]}); err != nil || a.Head.State != task.Canceled {
 			t.Fatalf("Cancel = %+v, %v", a, err)
 		}
-		if _, err := h.Redrive(t.Context(), alice.Principal.Owner(), ids[1]); err != nil {
+		if _, err := h.Redrive(t.Context(), engine.Target{Owner: alice.Principal.Owner(), ID: ids[1]}); err != nil {
 			t.Fatal(err)
 		}
 		p := h.startManualWorker()

@@ -16,8 +16,18 @@ func TestCancel(t *testing.T) {
 	b := open(t, start(t))
 	b.send("slow", "60s 60 steps")
 	b.shows("#head .badge", "working")
-	b.run(chromedp.Click("#head form.inline button"))
+	b.confirms("Cancel", "")
 	b.shows("#head .badge", "canceled")
+}
+
+// confirms clicks the button of an action, answers its dialog, and sends the form.
+func (b *tab) confirms(label, text string) {
+	b.t.Helper()
+	b.run(chromedp.Click(`//details[contains(@class, "action")]/summary[contains(., "`+label+`")]`, chromedp.BySearch), chromedp.WaitVisible("dialog[open] form"))
+	if text != "" {
+		b.run(chromedp.SendKeys("dialog[open] input:not([type=hidden])", text))
+	}
+	b.run(chromedp.Click("dialog[open] form button:not(.close)"))
 }
 
 // versions returns the last version of each item on the page, and how many entries it joins.

@@ -112,8 +112,7 @@ func TestRedrive(t *testing.T) {
 	b := open(t, h)
 	b.send("stuck", "work")
 	b.shows("#head .badge", "working")
-	b.run(chromedp.Click("details.operate summary"), chromedp.WaitVisible(`details.operate input[name="reason"]`),
-		chromedp.SendKeys(`details.operate input[name="reason"]`, "it hangs"), chromedp.Click("details.operate button"))
+	b.confirms("Redrive", "")
 	b.shows("#head .badge", "completed")
 	b.shows("#timeline", "Another attempt begins")
 	b.shows("#timeline", "the second attempt answers")

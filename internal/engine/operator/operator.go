@@ -25,8 +25,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
-
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/task"
@@ -80,12 +78,8 @@ var (
 // maxReason limits the length of a reason in bytes.
 const maxReason = 2000
 
-// Target names a task.
-type Target struct {
-	ID a2a.TaskID
-	// Owner is needed only if several callers have a task with the id.
-	Owner task.Owner
-}
+// Target names a task. Its Owner is needed only if several callers have a task with the id.
+type Target = engine.Target
 
 // Open pauses the agents that were paused when the hub stopped.
 func (d *Operator) Open(ctx context.Context) error {
@@ -182,29 +176,26 @@ func (d *Operator) Paused() []task.Agent { return d.Engine.Paused() }
 
 // Inspect returns a task of any owner.
 func (d *Operator) Inspect(ctx context.Context, t Target) (*engine.Answer, error) {
-	owner, err := d.owner(ctx, t)
-	if err != nil {
+	if err := d.complete(ctx, &t); err != nil {
 		return nil, err
 	}
-	return d.Engine.Inspect(ctx, owner, t.ID)
+	return d.Engine.Inspect(ctx, t.Owner, t.ID)
 }
 
 // InspectLog returns a reader of the log of a task of any owner after a version.
 func (d *Operator) InspectLog(ctx context.Context, t Target, after int64) (*engine.Stream, error) {
-	owner, err := d.owner(ctx, t)
-	if err != nil {
+	if err := d.complete(ctx, &t); err != nil {
 		return nil, err
 	}
-	return d.Engine.InspectLog(ctx, owner, t.ID, after)
+	return d.Engine.InspectLog(ctx, t.Owner, t.ID, after)
 }
 
 // Redrive dispatches the current message of a task again: see engine.Redrive.
 func (d *Operator) Redrive(ctx context.Context, t Target) (task.Head, error) {
-	owner, err := d.owner(ctx, t)
-	if err != nil {
+	if err := d.complete(ctx, &t); err != nil {
 		return task.Head{}, err
 	}
-	h, err := d.Engine.Redrive(ctx, owner, t.ID)
+	h, err := d.Engine.Redrive(ctx, t)
 	if err == nil {
 		d.log("task is dispatched again", "task", t.ID, "agent", h.Performer(), "epoch", h.Run.Epoch)
 	}
@@ -219,11 +210,10 @@ func (d *Operator) Fail(ctx context.Context, t Target, reason string) (task.Head
 	if reason = strings.TrimSpace(reason); reason == "" {
 		reason = "ended by the operator of the hub"
 	}
-	owner, err := d.owner(ctx, t)
-	if err != nil {
+	if err := d.complete(ctx, &t); err != nil {
 		return task.Head{}, err
 	}
-	h, err := d.Engine.Fail(ctx, owner, t.ID, reason)
+	h, err := d.Engine.Fail(ctx, t, reason)
 	if err == nil {
 		d.log("task is failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
 	}
@@ -232,37 +222,37 @@ func (d *Operator) Fail(ctx context.Context, t Target, reason string) (task.Head
 
 // Reassign moves a task whose agent has produced no output to another agent.
 func (d *Operator) Reassign(ctx context.Context, t Target, to task.Agent) (task.Head, error) {
-	owner, err := d.owner(ctx, t)
-	if err != nil {
+	if err := d.complete(ctx, &t); err != nil {
 		return task.Head{}, err
 	}
-	h, err := d.Engine.Reassign(ctx, owner, t.ID, to)
+	h, err := d.Engine.Reassign(ctx, t, to)
 	if err == nil {
 		d.log("task is given to another agent", "task", t.ID, "of", h.Agent, "agent", h.Performer())
 	}
 	return h, err
 }
 
-// owner returns the owner of the target task.
-func (d *Operator) owner(ctx context.Context, t Target) (task.Owner, error) {
+// complete sets the owner of the target task.
+func (d *Operator) complete(ctx context.Context, t *Target) error {
 	found, err := d.Tasks.Find(ctx, t.ID)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if t.Owner != "" {
 		found = slices.DeleteFunc(found, func(h task.Head) bool { return h.Owner != t.Owner })
 	}
 	switch len(found) {
 	case 0:
-		return "", fmt.Errorf("task %s: %w", t.ID, task.ErrNotFound)
+		return fmt.Errorf("task %s: %w", t.ID, task.ErrNotFound)
 	case 1:
-		return found[0].Owner, nil
+		t.Owner = found[0].Owner
+		return nil
 	}
 	var owners []string
 	for i := range found {
 		owners = append(owners, string(found[i].Owner))
 	}
-	return "", fmt.Errorf("task %s: %w: %s", t.ID, ErrAmbiguous, strings.Join(owners, ", "))
+	return fmt.Errorf("task %s: %w: %s", t.ID, ErrAmbiguous, strings.Join(owners, ", "))
 }
 
 func (d *Operator) log(text string, args ...any) {

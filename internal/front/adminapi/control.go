@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -24,6 +25,9 @@ type Operation struct {
 	Reason string `json:"reason,omitempty"`
 	// Agent is the new agent of a task that is reassigned.
 	Agent task.Agent `json:"agent,omitempty"`
+	// Revision is that of the log that the operator has read. If the task has another one by now, nothing is
+	// done. If empty, it is not compared.
+	Revision string `json:"revision,omitempty"`
 }
 
 // Operated is a task that an operator has changed.
@@ -58,6 +62,7 @@ var (
 		Row:     dialect.Row{HTTP: http.StatusNotFound, GRPC: dialect.NotFound, Reason: "TASK_NOT_FOUND"},
 		Message: "no such task",
 	}
+	rowChanged     = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "TASK_CHANGED"}
 	rowNotPossible = dialect.Row{HTTP: http.StatusConflict, GRPC: dialect.FailedPrecondition, Reason: "NOT_POSSIBLE"}
 )
 
@@ -77,7 +82,19 @@ func (h *Handler) reassign(r *http.Request, o *Operation) (*Operated, error) {
 }
 
 func target(r *http.Request, o *Operation) operator.Target {
-	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner}
+	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner, Revision: o.Revision}
+}
+
+// operationsOn returns the operations of an operator on a task, with the reasons against them.
+func operationsOn(t *task.Head) []adminjson.OperatorAction {
+	r := engine.RefusalsOf(t)
+	all := []adminjson.OperatorAction{{Name: "redrive"}, {Name: "reassign"}, {Name: "fail"}}
+	for i, err := range []error{r.Redrive, r.Reassign, r.Fail} {
+		if err != nil {
+			all[i].Refused = err.Error()
+		}
+	}
+	return all
 }
 
 // operated returns a function that answers with the result of an operation.
@@ -104,6 +121,8 @@ func (h *Handler) operationError(r *http.Request, o *Operation, err error) error
 		return apierror.Field(a2a.ErrInvalidParams, "owner", "is needed: %s", err.Error())
 	case errors.Is(err, operator.ErrReason):
 		return badReason(err)
+	case errors.Is(err, engine.ErrChanged):
+		return refuseRow(rowChanged, err)
 	case errors.Is(err, engine.ErrEnded), errors.Is(err, engine.ErrNotWaiting), errors.Is(err, engine.ErrCanceling), errors.Is(err, engine.ErrHasOutput):
 		return refuseRow(rowNotPossible, err)
 	}

@@ -31,6 +31,7 @@ const (
 	noLetter = "404 LETTER_NOT_FOUND"
 	noNote   = "404 NOTE_NOT_FOUND"
 	conflict = "409 NOT_POSSIBLE"
+	changed  = "409 TASK_CHANGED"
 	settled  = "409 ITEM_SETTLED"
 	inFile   = "409 AGENT_CONFIGURED"
 )
@@ -73,9 +74,9 @@ var operations = map[string]operation{
 	"GET /counts":                 {id: "countTasks", text: "Returns the numbers of the caller's tasks by state.", params: []string{"agent", "owner"}},
 	"GET /tasks/{id}/tree":        {id: "getTree", text: "Returns a task of the caller and those that it has delegated.", errors: []string{noTask}},
 	"GET /tasks/{id}/log":         {id: "getLog", text: "Returns the entries of the log of a task with their times.", params: []string{"after:version", "limit=1000..1000", "owner", "frames"}, errors: []string{noTask}},
-	"POST /tasks/{id}/redrive":    {id: "redriveTask", text: "Dispatches the message of a task again.", errors: []string{noTask, conflict}},
-	"POST /tasks/{id}/fail":       {id: "failTask", text: "Ends a task as failed, with a reason for its caller.", errors: []string{noTask, conflict}},
-	"POST /tasks/{id}/reassign":   {id: "reassignTask", text: "Assigns a waiting task to another agent.", errors: []string{noTask, noAgent, conflict}},
+	"POST /tasks/{id}/redrive":    {id: "redriveTask", text: "Dispatches the message of a task again.", errors: []string{noTask, conflict, changed}},
+	"POST /tasks/{id}/fail":       {id: "failTask", text: "Ends a task as failed, with a reason for its caller.", errors: []string{noTask, conflict, changed}},
+	"POST /tasks/{id}/reassign":   {id: "reassignTask", text: "Assigns a waiting task to another agent.", errors: []string{noTask, noAgent, conflict, changed}},
 	"GET /inbox":                  {id: "listInbox", text: "Lists the items that wait for a person.", more: "An administrator sees all items, other callers the questions about their own tasks.", params: []string{"state:inbox", "kind*", "pageSize=50..200", "pageToken"}},
 	"POST /inbox":                 {id: "askPerson", text: "Adds a question of the caller to the inbox."},
 	"GET /inbox/{id}":             {id: "getItem", text: "Returns one item of the inbox.", errors: []string{noItem}},

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -60,6 +61,9 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	}
 	defer s.Close()
 	page := logOf(&s.Task, everyOwner(r))
+	if h.Control != nil && h.may(r, policy.Request{Op: policy.AdminTasks}) {
+		page.Operations = operationsOn(&s.Task)
+	}
 	if after == 0 { // further pages are of one reading
 		page.Task.Waiting = h.waiting(r, &s.Task)[0]
 	}
@@ -95,7 +99,7 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 // logOf returns a page without entries.
 func logOf(h *task.Head, owner bool) *adminjson.TaskLog {
 	page := &adminjson.TaskLog{
-		Task: taskInfo(h), Version: h.Version, Worker: string(h.Assigned), Attempt: h.Run.Epoch, CancelRequested: h.CancelAt != 0, Entries: []adminjson.LogEntry{},
+		Task: taskInfo(h), Version: h.Version, Worker: string(h.Assigned), Attempt: h.Run.Epoch, CancelRequested: h.CancelAt != 0, Revision: engine.Revision(h), Entries: []adminjson.LogEntry{},
 	}
 	if owner {
 		page.Task.Owner = string(h.Owner)

@@ -263,14 +263,6 @@ func (p *page) fail(err error) {
 	}
 }
 
-// origin returns the address to which a person returns after signing in.
-func (p *page) origin() string {
-	if p.r.Method != http.MethodGet {
-		return Root
-	}
-	return p.r.URL.RequestURI()
-}
-
 // missing answers for paths that do not exist.
 func (h *Handler) missing(w http.ResponseWriter, r *http.Request) {
 	p := h.pageOf(w, r)

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"crypto/ed25519"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
@@ -393,12 +394,77 @@ func TestOperate(t *testing.T) {
 	}
 	wants(t, ann.post("/console/task/operate", "id", id, "verb", "fail", "reason", "x"), 403)
 	page := "/console/task?id=" + id + "&owner=ann"
-	wants(t, root.get(page), 200, "Operate", "redrive: run it again")
+	a := root.get(page)
+	wants(t, a, 200, "Fail this task?", "of agent interview: “start”", "Its caller sees the reason. This cannot be undone.", "Not possible now: redrive, reassign (the task waits for its caller")
+	if strings.Contains(a.body, "Run this task again?") || strings.Contains(a.body, "Cancel this task?") {
+		t.Error("the page has a button for what is not possible")
+	}
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "redrive"), 409, `role="alert"`)
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "explode"), 400, "Choose to redrive")
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "reassign", "agent", "none"), 404)
+	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", " "), 400, "a reason is required")
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the forms were lost"), 200, "failed", "the forms were lost")
-	wants(t, ann.get("/console/task?id="+id), 200, "the forms were lost")
+	wants(t, ann.get("/console/task?id="+id), 200, "the forms were lost", `<span class="by">operator</span>`)
+}
+
+var revisionField = regexp.MustCompile(`name="revision" value="([^"]+)"`)
+
+// TestTwoOperators checks that a form of a page that is out of date does nothing, and that its operator
+// reads about the action of the other. Output of the agent does not make a page out of date.
+func TestTwoOperators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, root := w.as(annsKey), w.as(rootKey)
+	id := ann.send("interview", "start")
+	ann.events("/console/task/events?id="+id+"&after=0", "input required")
+	address := "/console/task?id=" + id + "&owner=ann"
+	seen := revisionField.FindStringSubmatch(root.get(address).body)
+	if seen == nil {
+		t.Fatal("the form has no revision")
+	}
+	wants(t, ann.post("/console/task/answer", "id", id, "text", "Ada"), 200)
+	fail := func(revision string) page {
+		return root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the second reason", "revision", revision)
+	}
+	if a := fail(html.UnescapeString(seen[1])); a.code != 409 || !strings.Contains(a.body, "nothing was done, because the task has changed (now ") {
+		t.Errorf("an operation on a task that has changed = %d %s", a.code, a.body)
+	}
+	ann.events("/console/task/events?id="+id+"&after=0", `data-version="6"`)
+	seen = revisionField.FindStringSubmatch(root.get(address).body)
+	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the first reason", "revision", html.UnescapeString(seen[1])), 200, "the first reason")
+	a := fail(html.UnescapeString(seen[1]))
+	wants(t, a, 409, "(now failed, run 2", "the first reason", `<span class="by">operator</span>`)
+	if strings.Contains(a.body, "the second reason") {
+		t.Error("the second operation has changed the task")
+	}
+}
+
+// TestSignInForForm sends forms without a session. The page after the sign-in has their fields.
+func TestSignInForForm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, root := w.as(annsKey), w.as(rootKey)
+	id := ann.send("interview", "start")
+	ann.events("/console/task/events?id="+id+"&after=0", "input required")
+	root.post("/console/sign-out")
+	a := root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "it <b>hangs</b>", "revision", "x")
+	wants(t, a, 200, "Sign in")
+	next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(a.body)
+	if next == nil {
+		t.Fatal("the page has no address to return to")
+	}
+	wants(t, root.post("/console/sign-in", "key", rootKey, "next", html.UnescapeString(next[1])), 200, "<details class=\"action\" open>", "it &lt;b&gt;hangs", "Fail this task?", "input required")
+	for form, want := range map[string]string{
+		"/console/agents?x=1": "/console/agents\"", "/console/dead": "/console/dead?queue=q", "/console/task/answer": "/console/task?id=" + id + "&text=Ada",
+		"/console/sign-in/none": "", "/console/task/none": "",
+	} {
+		root.post("/console/sign-out")
+		a := root.post(form, "id", id, "queue", "q", "text", "Ada", "agent", "echo", "verb", "pause")
+		if got := html.UnescapeString(a.body); want != "" && !strings.Contains(got, `name="next" value="`+want) {
+			t.Errorf("%s leads to %s", form, got)
+		}
+		root.post("/console/sign-in", "key", rootKey)
+	}
 }
 
 // TestRaw shows the bytes of an entry in each dialect.

@@ -139,6 +139,8 @@ type reader struct {
 	as string
 	// live is set if chunks come one by one.
 	live bool
+	// words are the first ones of the message, for the forms of a stream.
+	words string
 }
 
 // view returns an entry without regard to the one before.
@@ -155,6 +157,10 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		v.Begins = r.attempt != 0 && e.Attempt != r.attempt
 		r.attempt = e.Attempt
 	}
+	operation := operationOf(e)
+	if operation != "" {
+		v.Author = "operator"
+	}
 	var c content
 	switch e.Kind {
 	case "created", "message":
@@ -162,7 +168,7 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		r.attempt = 0                     // the run for a new message is not another attempt
 		_ = json.Unmarshal(e.Message, &c) // the hub has checked it
 	case "status":
-		v.Title = stateWord(e.State)
+		v.Title, v.Note = stateWord(e.State), operation
 		_ = json.Unmarshal(e.Message, &c)
 	case "artifact":
 		_ = json.Unmarshal(e.Artifact, &c)
@@ -185,6 +191,17 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 	}
 	v.Meta = metadata(e.Metadata, c.Metadata)
 	return v
+}
+
+// operationOf returns the operation of an operator that has written an entry; empty for other entries.
+func operationOf(e *adminjson.LogEntry) string {
+	var meta struct {
+		Operation string `json:"parley.operator"`
+	}
+	if e.Kind == "status" && e.Attempt == 0 { // agents choose their own metadata
+		_ = json.Unmarshal(e.Metadata, &meta) // without it there is no operation
+	}
+	return meta.Operation
 }
 
 // unfinished shows an artifact whose last chunk may still come as written.
@@ -416,6 +433,8 @@ type entryPage struct {
 	Frames          []string
 	Cut             bool
 }
+
+func (v entryPage) title() string { return fmt.Sprintf("#%d of %s", v.Version, short(v.Task)) }
 
 // showEntry answers with the bytes of an entry on a page.
 func showEntry(p *page) error {

@@ -160,7 +160,7 @@ func checkPieces(t *testing.T, name, stream string) {
 				t.Errorf("%s: the stream has the line %q", name, line)
 			}
 		}
-		if !slices.Contains([]string{"", "entry", "head", "tree", "end"}, kind) {
+		if !slices.Contains([]string{"", "entry", "head", "operate", "tree", "end"}, kind) {
 			t.Errorf("%s: the stream has the event %q", name, kind)
 		}
 		check(t, name+" in a stream", piece.String())

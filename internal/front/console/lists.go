@@ -123,12 +123,18 @@ type tasksView struct {
 	States []string
 	Next   string
 	Error  string
+	// Base is the address of the hub, and Keyed is set if a command needs a key.
+	Base  string
+	Keyed bool
 }
 
 // tasks answers with a page of the list of tasks. The beginning of an id that only one task has
 // leads to the task.
 func tasks(p *page) error {
-	v := tasksView{Filter: p.filterOf(taskFields), Page: strings.TrimSpace(p.r.FormValue("page")), States: states}
+	v := tasksView{
+		Filter: p.filterOf(taskFields), Page: strings.TrimSpace(p.r.FormValue("page")), States: states,
+		Base: p.hub.origin(p.r), Keyed: p.session.key != "",
+	}
 	id := v.Filter["id"]
 	list, err := p.taskList(v.Filter, v.Page)
 	if refused := refusedBy(err); refused != nil && refused.Code == http.StatusBadRequest {

@@ -135,6 +135,7 @@ func taskEvents(p *page) error {
 	work.Go(func() { p.followTasks(ctx, alive, s, &now) })
 	r := p.readerOf(&now)
 	r.attempt, r.live = attempt, true
+	r.words = p.firstWordsNow()
 	complete := p.followLog(ctx, s, number(after), r)
 	if over(); complete {
 		work.Wait()                         // the tree may still change
@@ -263,7 +264,17 @@ func (p *page) sendEntry(s *stream, r *reader, l *adminjson.LogEntry) error {
 	if err := p.get(p.logPath("", "after", l.Version, "limit", 1), &now); err != nil {
 		return err
 	}
-	return p.send(s, "head", 0, p.headOf(&now))
+	if err := p.send(s, "head", 0, p.headOf(&now)); err != nil {
+		return err
+	}
+	return p.send(s, "operate", 0, p.operateView(&now, r.words))
+}
+
+// firstWordsNow is firstWords for a stream, which does not hold the memory of the answer.
+func (p *page) firstWordsNow() string {
+	p, drop := p.scoped()
+	defer drop()
+	return p.firstWords(new(adminjson.TaskLog))
 }
 
 // followTree sends the tree whenever a task in it changes.

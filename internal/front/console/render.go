@@ -33,6 +33,9 @@ var functions = template.FuncMap{
 	"quote":     quote,
 	"queue":     queueOf,
 	"literal":   literal,
+	"forAgent":  agentActions,
+	"forLetter": letterActions,
+	"forHook":   hookActions,
 	"to":        func(pairs ...any) template.URL { return template.URL(query(pairs...)) },             //nolint:gosec // url.Values has encoded it
 	"query":     func(s string) template.URL { return template.URL(s) },                               //nolint:gosec // url.Values has encoded it
 	"again":     func(f filter, pairs ...any) template.URL { return template.URL(f.Query(pairs...)) }, //nolint:gosec // url.Values has encoded it
@@ -46,7 +49,9 @@ var functions = template.FuncMap{
 
 // layout is the content of every page around its own.
 type layout struct {
-	Title, Version      string
+	// Page is the name of the page, and Title that of the document.
+	Page, Title         string
+	Version             string
 	Token               string
 	Caller              string
 	SignedIn, Anonymous bool
@@ -85,8 +90,11 @@ func (p *page) show(code int, name string, v any) {
 		return
 	}
 	l := layout{
-		Title: titles[name], Version: p.hub.Version, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
+		Page: titles[name], Title: titles[name], Version: p.hub.Version, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
 		Waiting: p.waiting(), Caller: p.caller.ID, Anonymous: p.caller.Anonymous, Admin: p.caller.Admin, Body: template.HTML(body), //nolint:gosec // rendered by a template
+	}
+	if own, ok := v.(interface{ title() string }); ok {
+		l.Title = own.title()
 	}
 	if p.caller.Name != "" {
 		l.Caller = p.caller.Name

@@ -38,14 +38,18 @@ type taskView struct {
 	Live   bool
 	// After are the notices after the last entry, and News is the event after which the script
 	// follows them.
-	After []mark
-	News  string
-	Hooks []hookView
-	Copy  *copyView
-	Error string
+	After   []mark
+	News    string
+	Hooks   []hookView
+	Copy    *copyView
+	Error   string
+	Operate operateView
 	// Agents are those to which an operator may assign the task.
 	Agents []string
 }
+
+// title distinguishes the tabs of a browser.
+func (v taskView) title() string { return stateWord(v.Head.State) + " · " + v.Head.Agent }
 
 // headView is the summary of a task.
 type headView struct {
@@ -59,7 +63,9 @@ type headView struct {
 	Asks            bool
 	// Mine is set if the caller may change the task.
 	Mine bool
-	Took time.Duration
+	// Draft is an answer that the person has begun.
+	Draft string
+	Took  time.Duration
 }
 
 // hookView is a webhook of a task, for administrators.
@@ -177,11 +183,31 @@ func (p *page) showTask(code int, trouble string) error {
 	if v.Hooks = p.hooks(head.Owner); len(v.Entries) > 0 {
 		annotate(v.Entries, v.Hooks)
 	}
-	if p.caller.Admin && !head.Ended {
+	if v.Operate = p.operateView(l, p.firstWords(l)); len(l.Operations) > 0 && !head.Ended {
 		v.Agents = p.agentNames()
 	}
+	v.Head.Draft = p.r.URL.Query().Get("text")
 	p.show(code, "task", v)
 	return nil
+}
+
+// firstWords returns the beginning of the message that began a task, or "" if it has no text.
+func (p *page) firstWords(l *adminjson.TaskLog) string {
+	first := l
+	if len(l.Entries) == 0 || l.Entries[0].Version != 1 {
+		first = new(adminjson.TaskLog)
+		if err := p.get(p.logPath("", "limit", 1), first); err != nil || len(first.Entries) == 0 {
+			return ""
+		}
+	}
+	var c content
+	_ = json.Unmarshal(first.Entries[0].Message, &c) // the hub has checked it
+	for i := range c.Parts {
+		if t := c.Parts[i].Text; t != nil && strings.TrimSpace(*t) != "" {
+			return words(*t)
+		}
+	}
+	return ""
 }
 
 // readerOf returns the reader of a log for the page.
@@ -405,17 +431,20 @@ func cancel(p *page) error {
 }
 
 // operate changes a task for its operator: it runs it again, ends it, or assigns it to another
-// agent.
+// agent. The hub refuses it if the task has changed since the operator read its page.
 func operate(p *page) error {
-	verb := p.r.PostFormValue("verb")
-	if !slices.Contains([]string{"redrive", "fail", "reassign"}, verb) {
+	verb, reason := p.r.PostFormValue("verb"), strings.TrimSpace(p.r.PostFormValue("reason"))
+	switch {
+	case !slices.Contains([]string{"redrive", "fail", "reassign"}, verb):
 		return p.showTask(http.StatusBadRequest, "Choose to redrive, fail or reassign the task.")
+	case verb == "fail" && reason == "":
+		return p.showTask(http.StatusBadRequest, "Nothing was done: a reason is required to fail a task. Its caller sees it.")
 	}
 	owner := p.r.PostFormValue("owner")
 	if owner == "" {
 		owner = p.caller.Owner
 	}
-	change := map[string]any{"owner": owner, "reason": strings.TrimSpace(p.r.PostFormValue("reason"))}
+	change := map[string]any{"owner": owner, "reason": reason, "revision": p.r.PostFormValue("revision")}
 	if verb == "reassign" {
 		change["agent"] = p.r.PostFormValue("agent")
 	}

@@ -61,7 +61,7 @@
   // replace puts a new piece in the place of an old one, unless a person writes in it.
   function replace(id, html) {
     var old = byId(id), piece = element(html);
-    if (!old || !piece) { return; }
+    if (!old || !piece || old.querySelector("details.action[open]")) { return; }
     var field = old.querySelector("textarea");
     if (field && field.value && piece.querySelector("textarea")) { return; }
     old.replaceWith(piece);
@@ -122,7 +122,12 @@
     };
     follow(timeline.dataset.live, timeline.dataset.cursor || "0", {
       entry: function (html) { add(timeline, html); },
-      head: function (html) { replace("head", html); },
+      head: function (html) {
+        replace("head", html);
+        var state = document.querySelector("#head .badge");
+        if (state) { document.title = document.title.replace(/^(\(\d+\) )?.*? · /, "$1" + state.textContent + " · "); }
+      },
+      operate: function (html) { replace("operate", html); },
       notice: function (html) {
         var n = element(html);
         if (!n || timeline.querySelector('[data-notice="' + n.dataset.notice + '"]')) { return; }
@@ -163,6 +168,32 @@
     });
   });
 
+  // The form of an action is a dialog. It stays in its place, which is open as long as the dialog is.
+  function ask(details) {
+    var form = details.querySelector("form"), dialog = document.createElement("dialog");
+    dialog.setAttribute("aria-label", form.querySelector("h2").textContent);
+    details.append(dialog);
+    dialog.append(form);
+    details.open = true;
+    form.querySelector(".close").hidden = false;
+    dialog.addEventListener("close", function () {
+      details.append(form);
+      dialog.remove();
+      details.open = false;
+      details.querySelector("summary").focus();
+    });
+    dialog.showModal();
+    var field = form.querySelector("input:not([type=hidden])");
+    (field || form.querySelector(".close")).focus();
+  }
+  document.addEventListener("click", function (e) {
+    var summary = e.target.closest && e.target.closest("details.action > summary");
+    if (summary) { e.preventDefault(); ask(summary.parentElement); }
+    if (e.target.matches && e.target.matches("dialog .close")) { e.target.closest("dialog").close(); }
+    if (e.target.tagName === "DIALOG") { e.target.close(); } // beside the form
+  });
+  document.querySelectorAll("details.action[open]").forEach(ask);
+
   var agent = byId("agent");
   if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
 
@@ -184,12 +215,17 @@
     if (rows[at]) { rows[at].focus(); rows[at].scrollIntoView({ block: "nearest" }); }
   }
 
+  byId("help").hidden = false;
+  byId("help").querySelector("button").addEventListener("click", function () { byId("keys").showModal(); });
+
   var going = false;
   document.addEventListener("keydown", function (e) {
     if (e.ctrlKey || e.metaKey || e.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(e.target.tagName)) {
       if (e.key === "Enter" && (e.ctrlKey || e.metaKey) && e.target.form) { e.target.form.requestSubmit(); }
       return;
     }
+    if (document.querySelector("dialog[open]")) { return; }
+    if (e.key === "?") { byId("keys").showModal(); }
     if (e.key === "j" || e.key === "k") { step(e.key === "j" ? 1 : -1); }
     if (e.key === "/") {
       var field = document.querySelector("main input:not([type=hidden]), main textarea");

@@ -1,0 +1,74 @@
+package browser_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestActions opens the dialogs of actions, of which one that is closed does nothing. The second of two
+// operators learns what the first did. The title of a tab names the state and the agent.
+func TestActions(t *testing.T) {
+	need(t)
+	axe := axeCore(t)
+	h := &hub{data: filepath.Join(t.TempDir(), "data")}
+	ada, bob := h.key(t, "--agent", "ada", "--role", "admin", "--owner", "local"), h.key(t, "--agent", "bob", "--role", "admin", "--owner", "local")
+	h.serve(t)
+	first, second := open(t, h), open(t, h)
+	first.enter(ada)
+	second.enter(bob)
+	first.send("interview", "plan the week")
+	first.shows("#head .badge", "input required")
+	first.holds(`document.title.endsWith("input required · interview · Parley")`)
+	id := first.task()
+	second.run(chromedp.Navigate(h.url + "/console/task?id=" + id))
+	// The dialog of the second person stays open while the task changes.
+	second.run(chromedp.Click(`//summary[contains(., "Fail")]`, chromedp.BySearch), chromedp.WaitVisible("dialog[open] form"), chromedp.SendKeys(`dialog[open] input[name="reason"]`, "too late"))
+
+	first.run(chromedp.Click(`//summary[contains(., "Fail")]`, chromedp.BySearch), chromedp.WaitVisible("dialog[open] form"))
+	first.shows("dialog[open]", "of agent interview: “plan the week”")
+	first.shows("dialog[open]", "This cannot be undone.")
+	first.accessible("a dialog", axe)
+	first.shot("a-dialog")
+	first.run(chromedp.KeyEvent(kb.Escape))
+	first.holds(`!document.querySelector("dialog[open]") && document.activeElement.tagName === "SUMMARY" && document.querySelector("#head .badge").textContent === "input required"`)
+	first.confirms("Fail", "the week is over")
+	first.shows("#head .badge", "failed")
+	first.shows("#timeline", "the week is over")
+	first.holds(`document.title.endsWith("failed · interview · Parley")`)
+
+	second.run(chromedp.Click("dialog[open] form button:not(.close)"))
+	second.shows(".alert", "the task has changed (now failed")
+	second.shows("#timeline .by", "operator")
+	second.holds(`!document.body.textContent.includes("too late")`)
+
+	first.run(chromedp.Navigate(h.url+"/console/agents"), chromedp.WaitVisible(".cards"))
+	first.confirms("Pause", "")
+	first.shows(".news", "is paused")
+	first.confirms("Resume", "")
+	first.shows(".news", "receives messages again")
+	first.run(chromedp.KeyEvent("?"))
+	first.shows("dialog[open]", "dead letters")
+	first.accessible("keys", axe)
+	first.shot("keys")
+	first.run(chromedp.KeyEvent(kb.Escape))
+	first.holds(`!document.querySelector("dialog[open]")`)
+}
+
+// TestActionsWithoutScript fails a task in a browser that runs no script.
+func TestActionsWithoutScript(t *testing.T) {
+	b := open(t, start(t))
+	b.send("interview", "plan the week")
+	b.shows("#head .badge", "input required")
+	id := b.task()
+	b.run(emulation.SetScriptExecutionDisabled(true))
+	b.run(chromedp.Navigate(b.hub.url+"/console/task?id="+id), chromedp.Click(`//summary[contains(., "Fail")]`, chromedp.BySearch),
+		chromedp.WaitVisible(`details.action input[name="reason"]`), chromedp.SendKeys(`details.action input[name="reason"]`, "it is over"))
+	b.shot("a-form-without-script")
+	b.run(chromedp.Click(`details.action[open] form button:not(.close)`), chromedp.WaitNotPresent("#operate details"), chromedp.WaitVisible("#timeline"))
+	b.run(emulation.SetScriptExecutionDisabled(false), chromedp.Reload())
+	b.shows("#timeline", "it is over")
+}
