@@ -109,6 +109,20 @@ type Log interface {
 	Read(ctx context.Context, key Key, after int64) ([]Entry, error)
 }
 
+// Position is the place of an entry in the logs of all tasks.
+type Position struct {
+	Key     Key
+	Version int64
+}
+
+// Excerpts reads single entries of many tasks.
+type Excerpts interface {
+	// Excerpts returns the entry at each position, with one read for all of them. The zero Entry stands for
+	// one that does not exist or cannot be read, and may stand for one that is stored together with more
+	// than most bytes.
+	Excerpts(ctx context.Context, at []Position, most int) ([]Entry, error)
+}
+
 // MaxTotal is the limit up to which ListPage.Total is exact if a timestamp filters the list.
 const MaxTotal = 10_000
 
@@ -230,6 +244,7 @@ type Prober interface {
 // together with it.
 type Store interface {
 	Log
+	Excerpts
 	Index
 	Aliases
 	Finder

@@ -20,6 +20,12 @@ type TaskInfo struct {
 	// Task is the task with its messages as JSON of the protocol, in answers about one task of
 	// any owner; otherwise empty.
 	Task json.RawMessage `json:"task,omitempty"`
+	// Message is the beginning of the message that began the task, on one line: at most 80 characters of
+	// its first text, or the name of its first file. It is absent in logs, and for a message without either
+	// or of more than 64 KiB.
+	Message string `json:"message,omitempty"`
+	// Answer is the same of the answer, the question or the reason of a failure, once there is one.
+	Answer string `json:"answer,omitempty"`
 	// Waiting is why the task does not proceed; nil if it has ended.
 	Waiting *Waiting `json:"waiting,omitempty"`
 }
@@ -70,7 +76,7 @@ type TaskLog struct {
 	Next int64 `json:"next,omitempty"`
 }
 
-// OperatorAction is an operation of an operator on a task, as far as it is possible.
+// OperatorAction is an operation of an operator on a task.
 type OperatorAction struct {
 	// Name is "redrive", "reassign" or "fail".
 	Name string `json:"name"`

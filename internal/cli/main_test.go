@@ -80,13 +80,13 @@ func TestList(t *testing.T) {
 		args     []string
 		want     string
 	}{
-		{false, nil, "t\tworking\t" + at + "\tc\t-\nt2\tworking\t" + at + "\tc\t-\n"},
-		{false, []string{"--limit", "1"}, "t\tworking\t" + at + "\tc\t-\n"},
+		{false, nil, "t\tworking\t" + at + "\t-\t-\t-\t-\nt2\tworking\t" + at + "\t-\t-\t-\t-\n"},
+		{false, []string{"--limit", "1"}, "t\tworking\t" + at + "\t-\t-\t-\t-\n"},
 		{false, []string{"--context", "empty"}, ""},
 		{true, []string{"--context", "empty"}, "No tasks.\n"},
 		{
 			true, nil,
-			"TASK  STATE    CHANGED                   CONTEXT  WAITING\nt     working  " + at + "  c        -\nt2    working  " + at + "  c        -\n",
+			"TASK  STATE    CHANGED                   AGENT  WAITING  MESSAGE  ANSWER\nt     working  " + at + "  -      -        -        -\nt2    working  " + at + "  -      -        -        -\n",
 		},
 	} {
 		code, out, errs := invoke(t, OS{Terminal: tt.terminal}, append([]string{"tasks", "list", "--url", url}, tt.args...)...)

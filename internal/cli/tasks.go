@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/task"
 )
@@ -69,22 +70,25 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
 	onHub := c.onHub(cl)
-	waits := sync.OnceValue(func() map[a2a.TaskID]*adminjson.TaskInfo { return c.waits(ctx, req) })
-	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tWAITING", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
-		waiting := "-"
-		if onHub && !t.Status.State.Terminal() && !o.Quiet {
-			if info := waits()[t.ID]; info != nil {
-				waiting = waitingName(info.WaitingIn(t.Status.State))
+	infos := sync.OnceValue(func() map[a2a.TaskID]*adminjson.TaskInfo { return c.infos(ctx, req) })
+	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tAGENT\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
+		var info adminjson.TaskInfo
+		if onHub && !o.Quiet { // which prints ids only
+			if known := infos()[t.ID]; known != nil {
+				info = *known
 			}
 		}
-		return []any{printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), printable(t.ContextID), waiting}
+		return []any{
+			printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), dash(printable(info.Agent)),
+			waitingName(info.WaitingIn(t.Status.State)), wordsName(o, info.Message), wordsName(o, info.Answer),
+		}
 	}}
 	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
 }
 
-// waits asks a Parley hub why tasks of a list do not proceed: the last changed ones, so that a list of all
-// tasks costs one question.
-func (c *tasksListCmd) waits(ctx context.Context, req *a2a.ListTasksRequest) map[a2a.TaskID]*adminjson.TaskInfo {
+// infos asks a Parley hub for the facts about the tasks of a list that the protocol does not have: those of
+// the last changed ones, so that a list of all tasks costs one question.
+func (c *tasksListCmd) infos(ctx context.Context, req *a2a.ListTasksRequest) map[a2a.TaskID]*adminjson.TaskInfo {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	q := url.Values{
@@ -102,6 +106,17 @@ func (c *tasksListCmd) waits(ctx context.Context, req *a2a.ListTasksRequest) map
 	return all
 }
 
+// terminalWords is the maximum length of the words of a task on a terminal, in characters.
+const terminalWords = 40
+
+// wordsName returns the first words of a task as a cell of a list.
+func wordsName(o *OS, words string) string {
+	if o.Terminal {
+		words = clip.Fit(words, terminalWords)
+	}
+	return dash(printable(words))
+}
+
 func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o *OS) error {
 	q := url.Values{"scope": {"all"}, "pageSize": {strconv.Itoa(req.PageSize)}}
 	if c.Agent != "" {
@@ -111,11 +126,11 @@ func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o
 		q.Set("state", string(req.Status))
 	}
 	t := &table[*adminjson.TaskInfo]{
-		heads: "TASK\tSTATE\tCHANGED\tCONTEXT\tOWNER\tAGENT\tWAITING", none: "No tasks.", json: c.JSON,
+		heads: "TASK\tSTATE\tCHANGED\tAGENT\tOWNER\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", json: c.JSON,
 		row: func(t *adminjson.TaskInfo) []any {
 			return []any{
 				printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt),
-				printable(t.ContextID), printable(t.Owner), printable(t.Agent), waitingName(t.Waiting),
+				printable(t.Agent), printable(t.Owner), waitingName(t.Waiting), wordsName(o, t.Message), wordsName(o, t.Answer),
 			}
 		},
 	}

@@ -19,7 +19,7 @@ import (
 func (h *Hub) API() *adminapi.Handler {
 	p, e := &h.parts, h.engine
 	a := &adminapi.Handler{
-		Hub: e, Directory: h.directory, Tasks: p.Store, Trees: e, Logs: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
+		Hub: e, Directory: h.directory, Tasks: p.Store, Excerpts: p.Store, Trees: e, Logs: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
 		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
 	}
 	a.Events, a.Samples = h.events, &h.samples

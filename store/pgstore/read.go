@@ -125,6 +125,37 @@ func (t Tasks) Read(ctx context.Context, key task.Key, after int64) ([]task.Entr
 	return page, nil
 }
 
+// A row holds the entries from its first version on; the places of a task begin with its key.
+var qExcerpts = prepared(`SELECT w.n, e.data FROM unnest($1::bigint[]) WITH ORDINALITY w (place, n)
+	CROSS JOIN LATERAL (SELECT data FROM entries
+		WHERE place >= (w.place >> 24) << 24 AND place <= w.place ORDER BY place DESC LIMIT 1) e
+	WHERE octet_length(e.data) <= $2`)
+
+// Excerpts implements task.Excerpts.
+func (t Tasks) Excerpts(ctx context.Context, at []task.Position, most int) ([]task.Entry, error) {
+	places := make([]int64, len(at))
+	for i, p := range at {
+		if p.Version > 0 && p.Version <= sqlstore.MaxVersion {
+			places[i] = sqlstore.Place(p.Key, p.Version)
+		}
+	}
+	all := make([]task.Entry, len(at))
+	err := t.db.read(ctx, func(c *conn) error {
+		s := c.start(qExcerpts)
+		s.ints(places)
+		s.int(int64(most))
+		for s.next() {
+			i := s.Int() - 1
+			all[i] = sqlstore.Excerpt(s.Blob(), at[i].Version)
+		}
+		return s.err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %d excerpts: %w", len(at), err)
+	}
+	return all, nil
+}
+
 func (c *conn) exists(key task.Key) (bool, error) {
 	s := c.start(qExists)
 	s.int(int64(key))

@@ -114,6 +114,39 @@ func (t Tasks) Read(ctx context.Context, key task.Key, after int64) ([]task.Entr
 	return page, nil
 }
 
+// A row holds the entries from its first version on. One that is large refers to its pieces, whose size
+// length does not know; such a row is left out.
+var qExcerpt = prepared(`SELECT data FROM (
+	SELECT data FROM entries WHERE place >= ?1 AND place <= ?2 ORDER BY place DESC LIMIT 1)
+	WHERE length(data) <= ?3`)
+
+// Excerpts implements task.Excerpts.
+func (t Tasks) Excerpts(ctx context.Context, at []task.Position, most int) ([]task.Entry, error) {
+	all := make([]task.Entry, len(at))
+	err := t.db.read(ctx, func(c *conn) error {
+		for i, p := range at {
+			if p.Version < 1 || p.Version > sqlstore.MaxVersion {
+				continue
+			}
+			s := c.start(qExcerpt)
+			s.int(sqlstore.Place(p.Key, 1))
+			s.int(sqlstore.Place(p.Key, p.Version))
+			s.int(int64(most))
+			for s.next() {
+				all[i] = sqlstore.Excerpt(s.Blob(), p.Version)
+			}
+			if s.err != nil {
+				return s.err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read %d excerpts: %w", len(at), err)
+	}
+	return all, nil
+}
+
 func (c *conn) exists(key task.Key) (bool, error) {
 	s := c.start(qExists)
 	s.int(int64(key))

@@ -10,7 +10,7 @@ import (
 )
 
 // TestActions opens the dialogs of actions, of which one that is closed does nothing. The second of two
-// operators learns what the first did. The title of a tab names the state and the agent.
+// operators reads about the action of the first. The title of a tab names the state and the agent.
 func TestActions(t *testing.T) {
 	need(t)
 	axe := axeCore(t)

@@ -86,6 +86,8 @@ type Handler struct {
 	Reach func(name task.Agent) []*a2a.AgentInterface
 	// Tasks counts the caller's tasks. If nil, the status has no counts.
 	Tasks task.Index
+	// Excerpts reads the first words of tasks. If nil, lists of tasks have none.
+	Excerpts task.Excerpts
 	// Trees reads tasks with the tasks below them. If nil, no trees are served.
 	Trees Trees
 	// Logs reads the logs of tasks. If nil, no logs are served.

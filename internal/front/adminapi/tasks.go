@@ -59,7 +59,7 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Waiting = h.waiting(r, &a.Head)[0]
-	return &info, nil
+	return &info, h.excerpts(r.Context(), []*task.Head{&a.Head}, []*adminjson.TaskInfo{&info})
 }
 
 // inspect answers with a task of any owner and its messages.
@@ -111,17 +111,18 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	for i := range page.Tasks {
 		heads[i] = &page.Tasks[i].Head
 	}
-	answer := adminjson.TaskList{Tasks: []adminjson.TaskInfo{}, NextPageToken: page.NextPageToken}
+	answer := adminjson.TaskList{Tasks: make([]adminjson.TaskInfo, len(heads)), NextPageToken: page.NextPageToken}
+	infos := make([]*adminjson.TaskInfo, len(heads))
 	for i, waiting := range h.waiting(r, heads...) {
-		head := heads[i]
-		info := taskInfo(head)
+		info := &answer.Tasks[i]
+		*info = taskInfo(heads[i])
 		info.Waiting = waiting
 		if all {
-			info.Owner = string(head.Owner)
+			info.Owner = string(heads[i].Owner)
 		}
-		answer.Tasks = append(answer.Tasks, info)
+		infos[i] = info
 	}
-	return &answer, nil
+	return &answer, h.excerpts(r.Context(), heads, infos)
 }
 
 func taskQuery(r *http.Request) (*op.List, error) {

@@ -467,6 +467,26 @@ func TestSignInForForm(t *testing.T) {
 	}
 }
 
+// TestRows checks that a list shows the message and the answer of each task, and to whom.
+func TestRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, bob, root := w.as(annsKey), w.as(bobsKey), w.as(rootKey)
+	wants(t, ann.get("/console/tasks"), 200, "There are no tasks yet", "parley send --url &#39;http://127.0.0.1")
+	wants(t, ann.get("/console/tasks?agent=echo"), 200, "No matching tasks")
+	id := ann.send("interview", "plan \n the\u202e <b>week</b>")
+	ann.events("/console/task/events?id="+id+"&after=0", "input required")
+	list := ann.get("/console/tasks")
+	wants(t, list, 200, ">plan the⟨U&#43;202E⟩ &lt;b&gt;week&lt;/b&gt;</a>", "What is your name?", " UTC\">", ">input required<")
+	wants(t, ann.get("/console/"), 200, ">plan the⟨U&#43;202E⟩")
+	wants(t, root.get("/console/tasks?scope=all"), 200, ">plan the⟨U&#43;202E⟩", ">ann<")
+	for _, p := range []*person{bob, root} {
+		if a := p.get("/console/tasks"); a.code != 200 || strings.Contains(a.body, "week") {
+			t.Errorf("the list of another caller = %d %s", a.code, a.body)
+		}
+	}
+}
+
 // TestRaw shows the bytes of an entry in each dialect.
 func TestRaw(t *testing.T) {
 	t.Parallel()

@@ -73,7 +73,11 @@ func TestHostile(t *testing.T) {
 		}
 		check(t, name+" as a question", p.get("/console/inbox").body)
 	}
-	check(t, "tasks", p.get("/console/tasks").body)
+	list := p.get("/console/tasks")
+	check(t, "tasks", list.body)
+	if n := strings.Count(list.body, hostiletest.Mark); n < 20 { // those at the beginning of long texts
+		t.Errorf("the list of tasks shows the mark %d times", n)
+	}
 	a := p.get("/console/dead")
 	check(t, "dead letters", a.body)
 	if n := strings.Count(a.body, hostiletest.Mark); n < 2*len(hostiletest.Texts) {

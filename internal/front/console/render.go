@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 // functions are those of the templates.
@@ -39,11 +41,12 @@ var functions = template.FuncMap{
 	"to":        func(pairs ...any) template.URL { return template.URL(query(pairs...)) },             //nolint:gosec // url.Values has encoded it
 	"query":     func(s string) template.URL { return template.URL(s) },                               //nolint:gosec // url.Values has encoded it
 	"again":     func(f filter, pairs ...any) template.URL { return template.URL(f.Query(pairs...)) }, //nolint:gosec // url.Values has encoded it
+	"ago":       ago,
+	"took":      func(t adminjson.TaskInfo) string { return span(tookOf(&t)) },
 	"today":     func() string { return time.Now().UTC().Format(time.DateOnly) },
 	"percent":   func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) },
 	"millis":    func(n int64) string { return span(time.Duration(n) * time.Millisecond) },
 	"seconds":   func(n int64) string { return span(time.Duration(n) * time.Second) },
-	"between":   func(a, b time.Time) string { return span(b.Sub(a)) },
 	"part":      func(s scope, v any) scope { return scope{Token: s.Token, Admin: s.Admin, V: v} },
 }
 
@@ -192,6 +195,23 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// ago returns the time since then, in words.
+func ago(t time.Time) string {
+	d := time.Since(t)
+	units := []struct {
+		size time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}}
+	for _, u := range units {
+		if n := int(d / u.size); n == 1 {
+			return "1 " + u.name + " ago"
+		} else if n > 1 {
+			return fmt.Sprintf("%d %ss ago", n, u.name)
+		}
+	}
+	return "now" // also for a clock that is ahead
 }
 
 // stateWord returns a state in words.

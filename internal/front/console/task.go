@@ -148,12 +148,16 @@ func (p *page) headOf(l *adminjson.TaskLog) headView {
 	}
 	h.Asks = strings.HasSuffix(l.Task.State, "INPUT_REQUIRED") || strings.HasSuffix(l.Task.State, "AUTH_REQUIRED")
 	h.Mine = h.Owner == "" || h.Owner == p.caller.Owner
-	until := time.Now()
-	if h.Ended {
-		until = l.Task.ChangedAt
-	}
-	h.Took = until.Sub(l.Task.CreatedAt)
+	h.Took = tookOf(&l.Task)
 	return h
+}
+
+// tookOf returns how long a task has taken, or takes so far.
+func tookOf(t *adminjson.TaskInfo) time.Duration {
+	if ended(t.State) {
+		return t.ChangedAt.Sub(t.CreatedAt)
+	}
+	return time.Since(t.CreatedAt)
 }
 
 // showTask answers with the page of a task.

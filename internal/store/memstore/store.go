@@ -276,6 +276,26 @@ func (m *Store) Read(ctx context.Context, key task.Key, after int64) ([]task.Ent
 	return pageOf(rest, func(e *task.Entry) int { return len(e.Body) }), nil
 }
 
+// Excerpts implements task.Excerpts.
+func (m *Store) Excerpts(ctx context.Context, at []task.Position, most int) ([]task.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read excerpts: %w", err)
+	}
+	all := make([]task.Entry, len(at))
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for i, p := range at {
+		r := m.tasks[p.Key]
+		if r == nil || p.Version < 1 || p.Version > int64(len(r.entries)) {
+			continue
+		}
+		if e := &r.entries[p.Version-1]; len(e.Body) <= most {
+			all[i] = *e
+		}
+	}
+	return all, nil
+}
+
 // Due implements task.Work.
 func (m *Store) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
 	if err := ctx.Err(); err != nil {

@@ -72,3 +72,17 @@ func DecodeEntries(row []byte) ([]task.Entry, error) {
 	}
 	return task.DecodeEntries(content)
 }
+
+// Excerpt returns the entry of a version from a row of entries; the zero Entry if the row does not have it,
+// or cannot be read: the reader of the whole task reports that.
+func Excerpt(row []byte, version int64) task.Entry {
+	all, err := DecodeEntries(row)
+	if err != nil || len(all) == 0 {
+		return task.Entry{}
+	}
+	i := version - all[0].Version
+	if i < 0 || i >= int64(len(all)) {
+		return task.Entry{}
+	}
+	return all[i]
+}

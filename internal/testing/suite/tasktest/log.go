@@ -279,3 +279,45 @@ func testMistakes(t *testing.T, s task.Store) {
 		t.Errorf("the log has %d entries after refused changes, want 1", got)
 	}
 }
+
+func testExcerpts(t *testing.T, s task.Store) {
+	first := Append(t, s, NewHead("anna", "t1"), Created(At(0), "hello"), Status(At(1), task.Working, "begun"))
+	first = Append(t, s, first, Chunk(At(2), "a", "one"), Chunk(At(3), "a", "two"))
+	large := Append(t, s, NewHead("bert", "t2"), Created(At(0), strings.Repeat("x", 100<<10)))
+	huge := Append(t, s, NewHead("bert", "t3"), Created(At(0), strings.Repeat("x", 2<<20)))
+	last := Append(t, s, NewHead("carl", "t4"), Created(At(0), "good night"))
+	at := []task.Position{
+		{Key: last.Key, Version: 1},
+		{Key: first.Key, Version: 1},
+		{Key: first.Key, Version: 2},
+		{Key: first.Key, Version: 3},
+		{Key: first.Key, Version: 4},
+		{Key: first.Key, Version: 1},
+		{Key: first.Key, Version: 5},
+		{Key: first.Key, Version: 0},
+		{Key: first.Key, Version: -1},
+		{Key: first.Key, Version: 1 << 40},
+		{Key: large.Key, Version: 1},
+		{Key: huge.Key, Version: 1},
+		{Key: last.Key + 1000, Version: 1},
+		{Key: 0, Version: 1},
+		{},
+	}
+	found, err := s.Excerpts(t.Context(), at, 64<<10)
+	if err != nil || len(found) != len(at) {
+		t.Fatalf("Excerpts = %d entries, %v, want %d", len(found), err, len(at))
+	}
+	log := Log(t, s, first.Key)
+	want := append(make([]task.Entry, 0, len(at)), Log(t, s, last.Key)[0], log[0], log[1], log[2], log[3], log[0])
+	if d := diff(want, found[:6]); d != "" {
+		t.Errorf("Excerpts mismatch (-want +got):\n%s", d)
+	}
+	for i := range found[6:] {
+		if e := &found[6+i]; e.Version != 0 || e.Body != nil {
+			t.Errorf("the excerpt at %+v = version %d, %.20q, want none", at[6+i], e.Version, e.Body)
+		}
+	}
+	if none, err := s.Excerpts(t.Context(), nil, 64<<10); err != nil || len(none) != 0 {
+		t.Errorf("Excerpts of nothing = %d entries, %v", len(none), err)
+	}
+}

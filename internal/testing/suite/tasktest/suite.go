@@ -27,6 +27,7 @@ var logTests = []storeTest{
 	{"Pages", testPages},
 	{"PageBytes", testPageBytes},
 	{"ReadNothing", testReadNothing},
+	{"Excerpts", testExcerpts},
 	{"ListOrder", testListOrder},
 	{"ListMoves", testListMoves},
 	{"ListCursor", testListCursor},
