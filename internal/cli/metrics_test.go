@@ -294,7 +294,8 @@ func dashboard(t *testing.T) (exprs []string) {
 	return exprs
 }
 
-// alerts returns the expressions of the alerts. Each has a severity and a summary.
+// alerts returns the expressions of the alerts. Each has a severity, a summary, and a section of the page of
+// alerts.
 func alerts(t *testing.T) (exprs []string) {
 	t.Helper()
 	var f struct {
@@ -309,8 +310,20 @@ func alerts(t *testing.T) (exprs []string) {
 	if err := yaml.UnmarshalWithOptions(deployed(t, "prometheus/alerts.yaml"), &f, yaml.Strict()); err != nil {
 		t.Fatal(err)
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "howto", "alerts.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := strings.Split(string(page), "\n## ")[1:]
 	for _, g := range f.Groups {
 		for _, r := range g.Rules {
+			runbook := "https://github.com/parley-a2a/parley/blob/main/docs/howto/alerts.md#" + strings.ToLower(r.Alert)
+			at := slices.IndexFunc(sections, func(s string) bool { return strings.HasPrefix(s, r.Alert+"\n\n") })
+			if at < 0 || r.Annotations["runbook_url"] != runbook {
+				t.Errorf("alert %q has no section in docs/howto/alerts.md, or another runbook_url than %s", r.Alert, runbook)
+			} else {
+				sections = slices.Delete(sections, at, at+1)
+			}
 			if r.For != "" {
 				if _, err := model.ParseDuration(r.For); err != nil {
 					t.Errorf("%s: for %v", r.Alert, err)
@@ -321,6 +334,9 @@ func alerts(t *testing.T) (exprs []string) {
 			}
 			exprs = append(exprs, r.Expr)
 		}
+	}
+	if len(sections) > 0 {
+		t.Errorf("docs/howto/alerts.md has sections without an alert: %q", sections)
 	}
 	return exprs
 }
