@@ -19,58 +19,93 @@ const (
 	maxExcerpt = 64 << 10
 )
 
-// excerpts sets the first words of the messages and of the answers of tasks that the caller may read: the
-// answer is in the head of a task, or in the artifact before its last status. All are read at once.
+// firstEntries is the number of entries after the first one among which the answer of a task is looked for.
+const firstEntries = 8
+
+// excerpts sets the first words of the messages and of the answers of tasks that the caller may read. The
+// answer is in the head of a task, or in the first artifact, or in the one before the last status. All are
+// read at once.
 func (h *Handler) excerpts(ctx context.Context, heads []*task.Head, infos []*adminjson.TaskInfo) error {
 	if h.Excerpts == nil || len(heads) == 0 {
 		return nil
 	}
-	at := make([]task.Position, 0, 2*len(heads))
+	at := make([]task.Position, 0, (2+firstEntries)*len(heads))
+	begin := make([]int, len(heads)+1)
 	for i, t := range heads {
 		if t.State.Terminal() || t.State.Interrupted() {
 			infos[i].Answer = words(t.StatusMessage)
 		}
 		at = append(at, task.Position{Key: t.Key, Version: 1})
-	}
-	for i, t := range heads {
 		if infos[i].Answer == "" && t.State == task.Completed {
+			for v := int64(2); v < min(t.Version, 2+firstEntries); v++ {
+				at = append(at, task.Position{Key: t.Key, Version: v})
+			}
 			at = append(at, task.Position{Key: t.Key, Version: t.Version - 1})
 		}
+		begin[i+1] = len(at)
 	}
 	found, err := h.Excerpts.Excerpts(ctx, at, maxExcerpt)
 	if err != nil {
 		return err
 	}
 	for i := range heads {
-		infos[i].Message = words(found[i].Body)
-	}
-	last := found[len(heads):]
-	for i, t := range heads {
-		if infos[i].Answer != "" || t.State != task.Completed {
-			continue
+		mine := found[begin[i]:begin[i+1]]
+		infos[i].Message = words(mine[0].Body)
+		if len(mine) > 1 {
+			infos[i].Answer = answerOf(mine[1:len(mine)-1], &mine[len(mine)-1])
 		}
-		if e := &last[0]; e.Kind == task.Artifact && !e.Append {
-			infos[i].Answer = words(e.Body)
-		}
-		last = last[1:]
 	}
 	return nil
 }
 
-// words returns the beginning of the first text of a message or an artifact on one line, or else the name
-// of its first file.
-func words(content []byte) string {
-	name := ""
-	for part := range rawjson.Elements(rawjson.Member(content, "parts")) {
-		if text, ok := rawjson.String(rawjson.Member(part, "text")); ok {
-			text = strings.ToValidUTF8(text[:min(len(text), wordBytes)], "")
-			if text = strings.Join(strings.Fields(text), " "); text != "" {
-				return clip.Fit(text, maxWords)
-			}
-		}
-		if file, ok := rawjson.String(rawjson.Member(part, "filename")); ok && name == "" {
-			name = clip.Fit(strings.Join(strings.Fields(file), " "), maxWords)
+// answerOf returns the first words of the first artifact in the entries, with the chunks that follow it, or
+// else of the last entry.
+func answerOf(entries []task.Entry, last *task.Entry) string {
+	var text string
+	var of *task.Entry
+	for i := range entries {
+		switch e := &entries[i]; {
+		case of == nil && e.Kind == task.Artifact && !e.Append:
+			of, text = e, firstText(e.Body)
+		case of != nil && e.Kind == task.Artifact && e.Append && e.ArtifactID == of.ArtifactID:
+			text += firstText(e.Body)
 		}
 	}
-	return name
+	if short := shorten(text); short != "" {
+		return short
+	}
+	if last.Kind == task.Artifact && !last.Append {
+		return words(last.Body)
+	}
+	return ""
+}
+
+// firstText returns the first text of a message or an artifact.
+func firstText(content []byte) string {
+	for part := range rawjson.Elements(rawjson.Member(content, "parts")) {
+		if text, ok := rawjson.String(rawjson.Member(part, "text")); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// shorten returns the beginning of a text on one line.
+func shorten(text string) string {
+	text = strings.ToValidUTF8(text[:min(len(text), wordBytes)], "")
+	return clip.Fit(strings.Join(strings.Fields(text), " "), maxWords)
+}
+
+// words returns the beginning of the first text of a message or an artifact, or else the name of its first
+// file.
+func words(content []byte) string {
+	if text := shorten(firstText(content)); text != "" {
+		return text
+	}
+	for part := range rawjson.Elements(rawjson.Member(content, "parts")) {
+		if file, ok := rawjson.String(rawjson.Member(part, "filename")); ok && file != "" {
+			return shorten(file)
+		}
+	}
+	return ""
 }
