@@ -426,6 +426,9 @@ func TestTwoOperators(t *testing.T) {
 	fail := func(revision string) page {
 		return root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the second reason", "revision", revision)
 	}
+	if news, _ := root.events("/console/task/events?id="+id+"&owner=ann&after=6&seen=old", "Fail this task?"); !strings.Contains(news, "event: head") {
+		t.Errorf("the stream of a page that is out of date begins with %s", news)
+	}
 	if a := fail(html.UnescapeString(seen[1])); a.code != 409 || !strings.Contains(a.body, "nothing was done, because the task has changed (now ") {
 		t.Errorf("an operation on a task that has changed = %d %s", a.code, a.body)
 	}

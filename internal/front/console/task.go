@@ -36,6 +36,8 @@ type taskView struct {
 	// change.
 	Cursor int64
 	Live   bool
+	// Revision is that of the summary, which may be older than the entries.
+	Revision string
 	// After are the notices after the last entry, and News is the event after which the script
 	// follows them.
 	After   []mark
@@ -171,7 +173,7 @@ func (p *page) showTask(code int, trouble string) error {
 	}
 	head := p.headOf(l)
 	r := p.readerOf(l)
-	v := taskView{Head: head, As: r.as, Entries: r.views(l.Entries), Copy: p.copies(l), Error: trouble, Live: !head.Ended || l.Next > 0}
+	v := taskView{Head: head, As: r.as, Entries: r.views(l.Entries), Copy: p.copies(l), Error: trouble, Revision: l.Revision, Live: !head.Ended || l.Next > 0}
 	if n := len(l.Entries); n > 0 {
 		v.From, v.Cursor = l.Entries[0].Version, l.Entries[n-1].Version
 		v.Earlier = v.From > 1
