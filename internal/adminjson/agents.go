@@ -55,8 +55,8 @@ type Skill struct {
 // Traits are the declared properties of an agent's runs, see agent.Traits.
 type Traits struct {
 	// AfterCrash is the treatment of a run that a crash of the hub has interrupted: "fail", "repeat",
-	// "repeat after output" or "resume".
-	AfterCrash string `json:"afterCrash"`
+	// "repeat after output" or "resume"; absent for an agent that was removed.
+	AfterCrash string `json:"afterCrash,omitempty"`
 	Serial     bool   `json:"serial"`
 	// Silence is a duration like "15m0s", "never", or absent for the hub's default.
 	Silence string `json:"silence,omitempty"`
