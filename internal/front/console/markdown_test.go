@@ -87,10 +87,15 @@ func TestMarkdownCost(t *testing.T) {
 		return time.Since(begin)
 	}
 	words := min(pace("words of a text "), pace("words of a text "), pace("words of a text "))
+	const tries = 10 // on a busy machine most of them may be slow
 	for _, unit := range []string{
 		"[", "<", "`", "*", "_", "**a ", "*a ", "![", "![a](", "[a](", "[a](<b", "> ", "- ", "1. ", "- a\n\n", "|", "|-|\n", "a|b\n-|-\n", "~~a", "`` ` ", "<a:// ", "\\", "#", "*a_b~~", "<!--", "[a]: b\n",
 	} {
-		if got := pace(unit); got > 1000*words && pace(unit) > 1000*words {
+		got := pace(unit)
+		for n := 1; n < tries && got > 1000*words; n++ {
+			got = pace(unit)
+		}
+		if got > 1000*words {
 			t.Errorf("%q takes %v, and words take %v", unit, got, words)
 		}
 	}
