@@ -124,7 +124,7 @@ func TestReasonsOfHubs(t *testing.T) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
 	}
 	code, out, errs := invoke(t, OS{}, "tasks", "list", "--url", srv.URL)
-	if diff := cmp.Diff("new\tworking\t-\tc\t-\nold\tsubmitted\t-\tc\tno-worker\n", out); code != 0 || diff != "" {
+	if diff := cmp.Diff("new\tworking\t-\t-\t-\t-\t-\nold\tsubmitted\t-\t-\tno-worker\t-\t-\n", out); code != 0 || diff != "" {
 		t.Errorf("tasks list = %d, %s (-want +got):\n%s", code, errs, diff)
 	}
 	if code, out, errs := invoke(t, OS{}, "tasks", "get", "--url", srv.URL, "t"); code != 0 || strings.Contains(out, "waiting") {
