@@ -15,6 +15,7 @@ func TestAddAgent(t *testing.T) {
 	if err := os.WriteFile(file, []byte("directory: {allow: [loopback]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const card = `article.card:has(a[href$="agent=far-report"])`
 	far := start(t)
 	b := open(t, start(t, "--config", file))
 	b.run(chromedp.Navigate(b.hub.url+"/console/agents"), chromedp.WaitVisible(`input[name="url"]`),
@@ -24,14 +25,13 @@ func TestAddAgent(t *testing.T) {
 	b.run(chromedp.SetValue(`.review input[name="agent"]`, "far-report"), chromedp.Click(`.review button`))
 	b.shows(".news", "far-report was added")
 	b.holds(`[...document.querySelectorAll("article.card")].some(c => c.querySelector("h2").textContent.startsWith("far-report") && c.querySelector('[value="remove"]'))`)
-	press := func(verb string) {
-		b.run(chromedp.Evaluate(`[...document.querySelectorAll("article.card")].find(c => c.querySelector("h2").textContent.startsWith("far-report")).querySelector('[value="`+verb+`"]').click()`, nil))
-	}
-	press("probe")
+	b.run(chromedp.Evaluate(`[...document.querySelectorAll("article.card")].find(c => c.querySelector("h2").textContent.startsWith("far-report")).querySelector('[value="probe"]').click()`, nil))
 	b.shows(".news", "far-report answers in")
-	press("pause")
+	b.asks(card, "Pause")
+	b.answers("")
 	b.shows(".news", "far-report is paused")
 	b.shot("agents-remote")
-	press("remove")
+	b.asks(card, "Remove")
+	b.answers("")
 	b.shows(".news", "far-report was removed")
 }

@@ -20,14 +20,32 @@ func TestCancel(t *testing.T) {
 	b.shows("#head .badge", "canceled")
 }
 
+// asks clicks the button of an action, below the nodes of a selector, which opens its dialog. It clicks by script: the
+// page replaces its pieces at any time, and a click of the mouse may meet the one before.
+func (b *tab) asks(below, label string) {
+	b.t.Helper()
+	b.holds(fmt.Sprintf(`(() => {
+		const all = [...document.querySelectorAll(%q + " details.action > summary")];
+		all.find(s => s.textContent.includes(%q))?.click();
+		return document.querySelector("dialog[open] form") !== null;
+	})()`, below, label))
+}
+
+// answers fills in the dialog that is open, and sends its form.
+func (b *tab) answers(text string) {
+	b.t.Helper()
+	b.run(chromedp.Evaluate(fmt.Sprintf(`(() => {
+		const form = document.querySelector("dialog[open] form"), text = %q;
+		if (text) form.querySelector("input:not([type=hidden])").value = text;
+		form.querySelector("button:not(.close)").click();
+	})()`, text), nil))
+}
+
 // confirms clicks the button of an action, answers its dialog, and sends the form.
 func (b *tab) confirms(label, text string) {
 	b.t.Helper()
-	b.run(chromedp.Click(`//details[contains(@class, "action")]/summary[contains(., "`+label+`")]`, chromedp.BySearch), chromedp.WaitVisible("dialog[open] form"))
-	if text != "" {
-		b.run(chromedp.SendKeys("dialog[open] input:not([type=hidden])", text))
-	}
-	b.run(chromedp.Click("dialog[open] form button:not(.close)"))
+	b.asks("main", label)
+	b.answers(text)
 }
 
 // versions returns the last version of each item on the page, and how many entries it joins.
