@@ -44,7 +44,7 @@ const (
 	// Repeat repeats the run, at most three times, while readers have received no state but
 	// SUBMITTED and WORKING. Otherwise the task fails.
 	Repeat
-	// RepeatAfterOutput is like Repeat, also if readers have received output. The task keeps that
+	// RepeatAfterOutput is like Repeat, even if readers have received output. The task keeps that
 	// output, and the new run should add artifacts of its own.
 	RepeatAfterOutput
 	// Resume executes the message again with the last checkpoint, whatever events readers have
