@@ -3,7 +3,6 @@ package hubtools
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -70,22 +69,7 @@ func serveHostile(t *testing.T) *hubclient.Hub {
 	named := hostileCard()
 	named.Name = string(task.AgentNamed(labeltest.Name))
 	hub.Handle(named, agent.Func(hostileAgent))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- hub.Serve(ctx, l) }()
-	transport := new(http.Transport)
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("Serve = %v", err)
-		}
-	})
-	return &hubclient.Hub{URL: "http://" + l.Addr().String(), HTTP: &http.Client{Transport: transport}}
+	return serve(t, hub)
 }
 
 // everyTool are the arguments for each tool, in the order of the calls. TASK is the task of the

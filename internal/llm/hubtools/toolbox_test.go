@@ -55,6 +55,12 @@ func (a *asker) start(t *testing.T) *hubclient.Hub {
 	t.Helper()
 	hub := &parley.Hub{API: true}
 	hub.Handle(&a2a.AgentCard{Name: "asker"}, agent.Func(a.execute))
+	return serve(t, hub)
+}
+
+// serve serves a hub until the test ends, and returns a client of it.
+func serve(t *testing.T, hub *parley.Hub) *hubclient.Hub {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
