@@ -15,9 +15,9 @@ type change struct {
 
 	// These are the writer's: the numbers of owner and scope, and the results of the statements
 	// on which the answer depends.
-	scope tables.Scope
-	used  *reply // nil without a request
-	done  *reply
+	scope   tables.Scope
+	claimed *reply // nil without a request
+	done    *reply
 }
 
 // Tasks is the task store in a database. It is a small value, meant to be copied.
@@ -119,12 +119,13 @@ func (w *writer) storeAll(batch []*request) error {
 // storeRound applies changes that do not depend on each other. Each step sends the statements of
 // all changes and waits once.
 func (w *writer) storeRound(round []*request) error {
-	if err := w.sendRequestKeys(round); err != nil {
+	if err := w.sendClaims(round); err != nil {
 		return err
 	}
 	for _, r := range round {
 		ch := &r.change
-		if r.err = ch.keyUsed(); r.err != nil {
+		if ch.keyUsed() {
+			r.err = task.ErrKeyUsed
 			continue
 		}
 		if err := w.sendHead(ch); err != nil {
@@ -135,8 +136,12 @@ func (w *writer) storeRound(round []*request) error {
 		return fmt.Errorf("write heads: %w", err)
 	}
 	for _, r := range round {
-		if r.err == nil {
-			r.err = r.change.answer()
+		if r.err != nil {
+			continue
+		}
+		r.err = r.change.answer()
+		if err := w.settleRequest(&r.change, r.err == nil); err != nil {
+			return err
 		}
 		if r.err != nil {
 			continue
@@ -148,24 +153,28 @@ func (w *writer) storeRound(round []*request) error {
 	return nil
 }
 
-// sendRequestKeys finds the numbers of owners and scopes, and the ages of request keys.
-func (w *writer) sendRequestKeys(round []*request) (err error) {
+// sendClaims finds the numbers of owners and scopes and the keys of new tasks, and claims the keys of
+// requests.
+func (w *writer) sendClaims(round []*request) (err error) {
 	for _, r := range round {
 		ch := &r.change
-		ch.used, ch.done = nil, nil
+		ch.claimed, ch.done, r.err = nil, nil, nil
 		if ch.scope, err = w.scopes.Number(w.conn, ch.Next.Owner, ch.Next.Agent); err != nil {
 			return err
 		}
+		if ch.Prev.Rev == 0 {
+			key, err := w.takeKey()
+			if err != nil {
+				return err
+			}
+			ch.Next.Key = task.Key(key)
+		}
 	}
 	for _, r := range round {
-		ch := &r.change
-		if ch.Request == nil {
+		if r.change.Request == nil {
 			continue
 		}
-		s := w.conn.start(qRequestAge)
-		s.int(ch.scope.ID)
-		s.text(ch.Request.Key)
-		if ch.used, err = w.conn.send(qRequestAge); err != nil {
+		if err := w.claim(&r.change); err != nil {
 			return err
 		}
 	}
@@ -175,13 +184,8 @@ func (w *writer) sendRequestKeys(round []*request) (err error) {
 // sendHead sends the statement that creates or changes the head.
 func (w *writer) sendHead(ch *change) (err error) {
 	if ch.Prev.Rev == 0 {
-		var key int64
-		if key, err = w.takeKey(); err != nil {
-			return err
-		}
-		ch.Next.Key = task.Key(key)
 		s := w.conn.start(qCreate)
-		s.int(key)
+		s.int(int64(ch.Next.Key))
 		s.int(ch.scope.Owner)
 		s.int(ch.scope.ID)
 		s.id(string(ch.Next.ID))
@@ -222,7 +226,7 @@ func (ch *change) answer() error {
 
 // addRest stores the entries and the data beside a change whose head is written.
 func (w *writer) addRest(ch *change) error {
-	w.turn.changed(ch.Next.Key)
+	w.hint.changed(ch.Next.Key)
 	if ch.Prev.Rev != 0 && ch.Prev.Shown == task.Visible {
 		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.Prev.State}, -1)
 	}
@@ -232,7 +236,7 @@ func (w *writer) addRest(ch *change) error {
 	if err := w.addEntries(ch); err != nil {
 		return err
 	}
-	ch.Moments(&w.moments.Moments)
+	ch.Moments(&w.moments)
 	if ch.Hook != nil {
 		ch.Hook.Task = ch.Next.Key
 		if err := tables.SendHook(w.conn, ch.Hook); err != nil {
@@ -247,13 +251,7 @@ func (w *writer) addRest(ch *change) error {
 	if err := w.putSidecars(ch); err != nil {
 		return err
 	}
-	if err := w.putJournal(ch); err != nil {
-		return err
-	}
-	if ch.Request == nil {
-		return nil
-	}
-	return w.putRequest(ch, ch.scope.ID)
+	return w.putJournal(ch)
 }
 
 func (w *writer) addEntries(ch *change) error {

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -80,11 +81,23 @@ func dumpTables(ctx context.Context, c *conn, w *dump.Writer) error {
 	return nil
 }
 
+// nextKey has the lowest key that was not given out, as the table sequence of a dump.
+const nextKey = "(SELECT last_value + CASE WHEN is_called THEN 4096 ELSE 0 END AS next_key FROM task_keys) given"
+
+// dumped are the tables of a dump that are made from several rows, or from others.
+var dumped = map[string]string{
+	"counters": "(SELECT scope, state, sum(n)::bigint AS n FROM counters GROUP BY scope, state) counted",
+	"sequence": nextKey,
+	"timeline": `(SELECT seq, n, data FROM timeline UNION ALL
+		SELECT (coalesce((SELECT seq + n - 1 FROM timeline ORDER BY seq DESC LIMIT 1), 0) + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data
+		FROM moments) numbered`,
+}
+
 func dumpTable(ctx context.Context, c *conn, w *dump.Writer, t *dump.Table) error {
 	if err := w.Table(t); err != nil {
 		return err
 	}
-	rows := c.raw.ExecParams(ctx, "SELECT "+t.Names()+" FROM "+t.Name+" ORDER BY "+t.Order(), nil, nil, nil, formats[:1])
+	rows := c.raw.ExecParams(ctx, "SELECT "+t.Names()+" FROM "+cmp.Or(dumped[t.Name], t.Name)+" ORDER BY "+t.Order(), nil, nil, nil, formats[:1])
 	row := make([]dump.Value, len(t.Columns))
 	for rows.NextRow() {
 		s := stmt{conn: c, row: rows.Values(), at: -1}
@@ -203,7 +216,7 @@ func loadSequence(ctx context.Context, c *conn, r *dump.Reader) error {
 		if err != nil || !more {
 			return err
 		}
-		if err := c.script(ctx, fmt.Sprintf("UPDATE sequence SET next_key = %d", row[0].Int)); err != nil {
+		if err := c.script(ctx, fmt.Sprintf("SELECT setval('task_keys', %d, false)", row[0].Int)); err != nil {
 			return err
 		}
 	}

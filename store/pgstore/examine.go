@@ -65,10 +65,10 @@ func (x *examiner) all(ctx context.Context) error {
 var disagreements = []struct{ text, query string }{
 	{"counters of tasks are wrong", `SELECT count(*) FROM
 		(SELECT scope, state, count(*) AS n FROM tasks WHERE shown = 0 GROUP BY 1, 2) t
-		FULL JOIN (SELECT * FROM counters WHERE n <> 0) c USING (scope, state) WHERE t.n IS DISTINCT FROM c.n`},
+		FULL JOIN (SELECT scope, state, sum(n) AS n FROM counters GROUP BY 1, 2 HAVING sum(n) <> 0) c USING (scope, state) WHERE t.n IS DISTINCT FROM c.n`},
 	{"rows of logs belong to no task", `SELECT count(*) FROM entries e WHERE NOT EXISTS (SELECT FROM tasks WHERE key = e.place >> 24)
 		AND NOT EXISTS (SELECT FROM doomed WHERE task = e.place >> 24)`},
-	{"tasks have keys that are not given out yet", "SELECT count(*) FROM tasks WHERE key >= (SELECT next_key FROM sequence)"},
+	{"tasks have keys that are not given out yet", "SELECT count(*) FROM tasks WHERE key >= (SELECT next_key FROM " + nextKey + ")"},
 	{"tasks have no owner or agent", "SELECT count(*) FROM tasks t WHERE NOT EXISTS (SELECT FROM scopes s JOIN owners o ON o.id = s.owner WHERE s.id = t.scope)"},
 	{"webhooks belong to no task", "SELECT count(*) FROM hooks h WHERE NOT EXISTS (SELECT FROM tasks WHERE key = h.task)"},
 	{"aliases belong to no task", "SELECT count(*) FROM messages m WHERE NOT EXISTS (SELECT FROM tasks WHERE key = m.task)"},

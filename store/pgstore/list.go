@@ -39,11 +39,14 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 // index holds in order. The number of an owner's groups depends on the number of its agents,
 // not on that of its tasks.
 const (
-	ofOwner = ` FROM scopes s JOIN counters c ON c.scope = s.id
+	ofOwner = ` FROM scopes s ` + counted + `
 	WHERE s.owner = $1 AND ($2 = '' OR s.agent = $2) AND ($3 = 0 OR c.state = $3) AND c.n > 0`
 
-	ofAll = ` FROM scopes s JOIN counters c ON c.scope = s.id
+	ofAll = ` FROM scopes s ` + counted + `
 	WHERE $1 = 0 AND ($2 = '' OR s.agent = $2) AND ($3 = 0 OR c.state = $3) AND c.n > 0`
+
+	// counted joins the numbers of tasks of a scope, to which each member adds in a row of its own.
+	counted = "CROSS JOIN LATERAL (SELECT s.id AS scope, state, sum(n)::bigint AS n FROM counters WHERE scope = s.id GROUP BY state) c"
 
 	// ofGroup selects the first tasks of a group.
 	ofGroup = ` CROSS JOIN LATERAL (SELECT * FROM tasks

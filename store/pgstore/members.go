@@ -22,24 +22,35 @@ const nowMillis = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + nowMillis + ", tasks, drain"
 
 var (
-	// The hub that wrote last stays the same: others may have written before a lost hub joins again.
-	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1, members = members + 1 WHERE one = 1 RETURNING epoch")
+	// Members join one after the other: each begins with this statement.
+	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch")
 	// The locks of the connection show that an earlier process with the same id has ended.
-	qEndSame  = prepared("UPDATE hubs SET ended = 2 WHERE ended = 0 AND (id = $1 OR holder = $2)")
-	qForget   = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + nowMillis + " - 86400000")
-	qJoin     = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + nowMillis + ", " + nowMillis + " + $7, 0, 0, 0)")
+	qEndSame = prepared(ending("2") + "ended = 0 AND (id = $1 OR holder = $2) FOR UPDATE)")
+	qForget  = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + nowMillis + " - 86400000")
+	qJoin    = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + nowMillis + ", " + nowMillis + ` + $7, 0, 0, 0,
+	(SELECT min(n) FROM generate_series(1, (SELECT count(*) + 1 FROM hubs WHERE ended = 0)) n
+	WHERE n NOT IN (SELECT slot FROM hubs WHERE ended = 0)))`)
 	qRenew    = prepared("UPDATE hubs SET lease_until = " + nowMillis + " + $2, tasks = $3 WHERE epoch = $1 AND ended = 0")
-	qLeave    = prepared("UPDATE hubs SET ended = 1 WHERE epoch = $1 AND ended = 0")
+	qLeave    = prepared(ending("1") + "epoch = $1 AND ended = 0 FOR UPDATE)")
 	qMembers  = prepared("SELECT " + memberColumns + " FROM hubs WHERE ended = 0 ORDER BY epoch")
-	qEndLost  = prepared("UPDATE hubs SET ended = 2 WHERE ended = 0 AND epoch <> $1 AND lease_until < " + nowMillis)
-	qMoved    = prepared("UPDATE sequence SET members = members + 1 WHERE one = 1")
+	qEndLost  = prepared(ending("2") + "ended = 0 AND epoch <> $1 AND lease_until < " + nowMillis + " FOR UPDATE)")
 	qDrain    = prepared("UPDATE hubs SET drain = 1 WHERE ended = 0 AND id = $1")
 	qAnnounce = prepared("SELECT pg_notify('" + channel + "', '0 !')")
+
+	// Each transaction of a member that writes holds this lock on the row of the membership. Renewals do not
+	// wait for it.
+	qFence = prepared("SELECT ended, slot FROM hubs WHERE epoch = $1 FOR KEY SHARE")
 )
+
+// ending returns the beginning of a statement that ends memberships. It waits for the transactions of
+// these members that write, and later ones find that the membership has ended.
+func ending(how string) string {
+	return "UPDATE hubs SET ended = " + how + " WHERE epoch IN (SELECT epoch FROM hubs WHERE "
+}
 
 // join makes a hub a member, in a transaction of its own.
 func (c *conn) join(h *cluster.Hub, lease time.Duration) (epoch int64, err error) {
-	err = c.inTurn(func() error {
+	err = c.announced(func() error {
 		s := c.start(qNextEpoch)
 		if epoch, err = s.only(); err != nil {
 			return err
@@ -66,13 +77,9 @@ func (c *conn) join(h *cluster.Hub, lease time.Duration) (epoch int64, err error
 	return epoch, err
 }
 
-// inTurn runs f in a transaction during which no member writes, and announces that the members
-// have changed.
-func (c *conn) inTurn(f func() error) error {
+// announced runs f in a transaction, and announces that the members have changed.
+func (c *conn) announced(f func() error) error {
 	if err := c.run(qBeginNow); err != nil {
-		return err
-	}
-	if err := c.run(qTurn); err != nil {
 		return err
 	}
 	if err := f(); err != nil {
@@ -84,38 +91,84 @@ func (c *conn) inTurn(f func() error) error {
 	return c.run(qCommit)
 }
 
-// membership renews the membership of a hub over a connection of its own, because the writer may
-// wait.
-type membership struct {
-	config *pgconn.Config
-	o      *Options
-	epoch  *atomic.Int64
+// sendFence sends the statement that keeps the membership for the transaction of the writer.
+func (w *writer) sendFence() (err error) {
+	w.fence = nil
+	if w.o.Member == nil {
+		return nil
+	}
+	w.epoch = w.joined.Load()
+	s := w.conn.start(qFence)
+	s.int(w.epoch)
+	w.fence, err = w.conn.send(qFence)
+	return err
+}
+
+// checkFence returns cluster.ErrLost unless the hub is a member.
+func (w *writer) checkFence() error {
+	if w.fence == nil {
+		return nil
+	}
+	if err := w.conn.sync(); err != nil {
+		return fmt.Errorf("read the membership: %w", err)
+	}
+	if len(w.fence.rows) == 1 {
+		s := stmt{conn: w.conn, row: w.fence.rows[0], at: -1}
+		ended, slot := s.Int(), s.Int()
+		if w.slot = slot; ended == 0 || s.err != nil {
+			return s.err
+		}
+	}
+	return fmt.Errorf("epoch %d: %w", w.epoch, cluster.ErrLost)
+}
+
+// side is a connection beside that of the writer, which may wait. It connects when it is used. Its
+// methods are safe for concurrent use.
+type side struct {
+	config  *pgconn.Config
+	timeout time.Duration
 
 	mu   sync.Mutex // guards conn, and is held while it is used
 	conn *conn
 }
 
 // use runs f with the connection.
-func (m *membership) use(timeout time.Duration, f func(c *conn) error) (err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.conn == nil {
+func (s *side) use(timeout time.Duration, f func(c *conn) error) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		if m.conn, err = dial(ctx, m.config); err != nil {
-			m.conn = nil
+		if s.conn, err = dial(ctx, s.config); err != nil {
+			s.conn = nil
 			return unavailableNow(err)
 		}
 	}
-	if err = m.conn.limit(timeout); err == nil {
-		err = f(m.conn)
+	if err = s.conn.limit(timeout); err == nil {
+		err = f(s.conn)
 	}
 	if err != nil && !errors.Is(err, cluster.ErrLost) {
-		_ = m.conn.close() // it may have failed already
-		m.conn = nil
+		_ = s.conn.close() // it may have failed already
+		s.conn = nil
 		return unavailableNow(err)
 	}
 	return err
+}
+
+func (s *side) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		_ = s.conn.close()
+		s.conn = nil
+	}
+}
+
+// membership renews the membership of a hub.
+type membership struct {
+	side
+	o     *Options
+	epoch *atomic.Int64
 }
 
 // leave ends the membership and closes the connection.
@@ -125,21 +178,13 @@ func (m *membership) leave() {
 	}
 	// If the database fails, the lease ends by itself.
 	_ = m.use(m.o.Lease, func(c *conn) error {
-		return c.inTurn(func() error {
+		return c.announced(func() error {
 			s := c.start(qLeave)
 			s.int(m.epoch.Load())
-			if err := s.done(); err != nil {
-				return err
-			}
-			return c.run(qMoved)
+			return s.done()
 		})
 	})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.conn != nil {
-		_ = m.conn.close()
-		m.conn = nil
-	}
+	m.close()
 }
 
 // Renew renews the membership for the time of a lease, states the number of its runs, and returns all members. It
@@ -165,6 +210,7 @@ func (db *DB) Renew(_ context.Context, lease time.Duration, runs int) ([]cluster
 	if err != nil {
 		return nil, fmt.Errorf("renew the lease of hub %s: %w", m.o.Member.ID, err)
 	}
+	db.writer.follower.others.Store(len(all) > 1)
 	return all, nil
 }
 
@@ -191,13 +237,11 @@ func (db *DB) Rejoin(_ context.Context, holder task.Holder) error {
 func (db *DB) Lose(context.Context) (n int, err error) {
 	m := &db.member
 	err = m.use(m.o.Timeout, func(c *conn) error {
-		return c.inTurn(func() error {
+		return c.announced(func() error {
 			s := c.start(qEndLost)
 			s.int(m.epoch.Load())
-			if n, err = s.changed(); err != nil || n == 0 {
-				return err
-			}
-			return c.run(qMoved)
+			n, err = s.changed()
+			return err
 		})
 	})
 	if err != nil {
@@ -275,6 +319,9 @@ func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
 	config := db.member.config.Copy()
 	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		if h, ok := parseHint(n.Payload, db.member.epoch.Load()); ok {
+			if h.Members {
+				db.writer.follower.others.Store(true) // until the next renewal
+			}
 			f(h)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
 	"github.com/parley-a2a/parley/task"
 )
@@ -253,12 +254,12 @@ func TestHints(t *testing.T) {
 // A hint with too many tasks names none.
 func TestLongHint(t *testing.T) {
 	t.Parallel()
-	w := &writer{turn: turn{got: new(reply), others: true}}
+	var h hint
 	for key := range task.Key(4000) {
-		w.turn.changed(key + 1<<30)
+		h.changed(key + 1<<30)
 	}
-	if !w.turn.full || len(w.turn.hint) > maxHint+16 {
-		t.Errorf("hint of %d bytes, full: %v", len(w.turn.hint), w.turn.full)
+	if !h.full || len(h.text) > maxHint || string(h.payload(10)) != "a *" {
+		t.Errorf("hint of %d bytes, full: %v, sent as %.20q", len(h.text), h.full, h.payload(10))
 	}
 	if h, ok := parseHint("a *", 11); !ok || !h.All {
 		t.Errorf("parseHint = %+v, %v", h, ok)
@@ -268,35 +269,253 @@ func TestLongHint(t *testing.T) {
 	}
 }
 
-// A member that stands still within a transaction holds up the others for half a lease at most.
-func TestStuckTurn(t *testing.T) {
+// hold begins a transaction of a hub that stores a task, and keeps it open until the returned function is
+// called, which waits for its end.
+func hold(t *testing.T, db *DB, alone bool) (release func() error) {
+	t.Helper()
+	held, ended, done := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		done <- db.send(context.Background(), alone, func(w *writer) error {
+			err := w.conn.sync()
+			close(held)
+			<-ended
+			return err
+		})
+	}()
+	<-held
+	return sync.OnceValue(func() error {
+		close(ended)
+		return <-done
+	})
+}
+
+// A member commits while a transaction of another one is open. The moments of that one get later positions,
+// although their row is older: no reader has passed them.
+func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).Database(t)
+	a, b := openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))
+	put(t, a, "first")
+	other, err := alone(t.Context(), url, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.close() }()
+	var late sqlstore.Moments
+	late.AddNotice([]byte("late"))
+	add := func() error {
+		s := other.start(qAddMoments)
+		s.int(late.N)
+		s.blob(late.Data)
+		return s.done()
+	}
+	if err := errors.Join(other.run(qBeginNow), add()); err != nil {
+		t.Fatal(err)
+	}
+	release := hold(t, a, false)
+	defer release()
+	put(t, b, "second")
+	if page, err := b.Tasks().Timeline(t.Context(), 0, 9); err != nil || page.Newest != 2 {
+		t.Errorf("Timeline = %+v, %v, want 2 moments", page, err)
+	}
+	if err := errors.Join(other.run(qCommit), release()); err != nil {
+		t.Fatal(err)
+	}
+	page, err := b.Tasks().Timeline(t.Context(), 2, 9)
+	if err != nil || len(page.Moments) != 1 || page.Moments[0].Seq != 3 || string(page.Moments[0].Notice) != "late" {
+		t.Errorf("Timeline = %+v, %v, want the third moment", page, err)
+	}
+}
+
+// Jobs that write what they have read run one after the other at all members.
+func TestAlone(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).Database(t)
+	a, b := openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))
+	release := hold(t, a, true)
+	defer release()
+	order := make(chan string, 2)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := b.send(context.Background(), true, func(*writer) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		order <- "b"
+	})
+	other, err := alone(t.Context(), url, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.close() }()
+	for waits := int64(0); waits == 0 && t.Context().Err() == nil; {
+		if waits, err = other.epoch(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	order <- "a"
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if first := <-order; first != "a" {
+		t.Errorf("the job of %s has ended first", first)
+	}
+}
+
+// Two members that change the same tasks in opposite orders both get answers: the database ends one of the
+// transactions, which is tried again.
+func TestOppositeOrders(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).Database(t)
+	hubs := []*DB{openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))}
+	notes := []string{"x", "y"}
+	both := make(chan bool)
+	var wg sync.WaitGroup
+	for i, db := range hubs {
+		tried := 0
+		wg.Go(func() {
+			err := db.write(context.Background(), func(w *writer) error {
+				tried++
+				for n := range notes {
+					name := notes[(n+i)%2]
+					s := w.conn.start(qCountTopic)
+					s.text(name)
+					if err := s.done(); err != nil {
+						return err
+					}
+					if err := w.conn.sync(); err != nil {
+						return err
+					}
+					if n == 0 && tried == 1 {
+						select {
+						case both <- true:
+						case <-both:
+						}
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Errorf("write at hub %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := hubs[0].Topics(t.Context()); err != nil || got["x"] != 2 || got["y"] != 2 {
+		t.Errorf("Topics = %v, %v, want 2 of each", got, err)
+	}
+}
+
+// A request whose change is not stored leaves its key free.
+func TestKeyOfARefusedChange(t *testing.T) {
+	t.Parallel()
+	db := openTest(t, pgtest.Shared(t).Database(t), asMember("a"))
+	put(t, db, "one")
+	request := &task.Request{Key: "k", Fingerprint: []byte("f"), At: 10, Since: 1}
+	again, other := created("one"), created("two")
+	again.Request, other.Request = request, request
+	if err := db.Tasks().Append(t.Context(), again); !errors.Is(err, task.ErrExists) {
+		t.Errorf("Append of a task that exists: %v", err)
+	}
+	if err := db.Tasks().Append(t.Context(), other); err != nil {
+		t.Errorf("Append with the key of a refused request: %v", err)
+	}
+	if got, err := db.Tasks().Request(t.Context(), "anna", other.Next.Agent, "k"); err != nil || got.Head.ID != "two" {
+		t.Errorf("Request = %v, %v, want the task two", got.Head.ID, err)
+	}
+}
+
+// A sweep leaves a task that another member changes, and its counters stay right.
+func TestSweepBesideAChange(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Shared(t).Database(t)
+	a, b := openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))
+	for _, id := range []string{"one", "two"} {
+		c := created(id)
+		c.Next.State, c.Next.StatusAt = task.Completed, 1
+		if err := a.Tasks().Append(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, err := a.Tasks().Head(t.Context(), "anna", "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, ended, done := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		done <- a.write(context.Background(), func(w *writer) error {
+			s := w.conn.bind(qLockTask, int64(one.Key))
+			if _, err := s.changed(); err != nil {
+				return err
+			}
+			close(held)
+			<-ended
+			return nil
+		})
+	}()
+	<-held
+	if n, err := b.Tasks().Sweep(t.Context(), 100, 10); n != 1 || err != nil {
+		t.Errorf("Sweep = %d, %v, want the task that nobody changes", n, err)
+	}
+	close(ended)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Tasks().Sweep(t.Context(), 100, 10); n != 1 || err != nil {
+		t.Errorf("Sweep = %d, %v, want the other task", n, err)
+	}
+	if _, err := Examine(t.Context(), url, func(p string) { t.Errorf("problem: %s", p) }); err != nil {
+		t.Error(err)
+	}
+}
+
+var qLockTask = prepared("SELECT key FROM tasks WHERE key = $1 FOR UPDATE")
+
+// A member that stands still within a transaction loses it after half a lease, so that its membership can
+// end; meanwhile others write.
+func TestStuckTransaction(t *testing.T) {
+	t.Parallel()
+	s := pgtest.Shared(t)
+	url := s.Database(t)
 	b := openTest(t, url, asMember("b")) // changes the schema, without the short lease
 	o := asMember("a")
 	o.Lease = 4 * time.Second // a busy machine opens the store within half of it
 	a := openTest(t, url, o)
-	held, release := make(chan bool), make(chan bool)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(release) // also after a failure
-	wg.Go(func() {
-		_ = a.write(context.Background(), func(w *writer) error {
-			if err := w.conn.sync(); err != nil {
-				t.Error(err)
-			}
-			close(held)
-			<-release
-			return nil
-		})
-	})
-	<-held
-	put(t, b, "one") // waits until the database ends the transaction
+	release := hold(t, a, false)
+	defer release()
+	put(t, b, "one")
+	s.Exec(t, nameOf(url), "UPDATE parley.hubs SET lease_until = lease_until - 120000 WHERE id = 'a'")
+	if n, err := b.Lose(t.Context()); n != 1 || err != nil { // waits until the database ends the transaction
+		t.Errorf("Lose = %d, %v, want 1", n, err)
+	}
+	if err := release(); err == nil {
+		t.Error("the transaction of the lost hub was committed")
+	}
 }
 
-// TestHubsOfTheVersionBefore opens a database of the layout before checksums. While hubs of that
-// version run, which could not read what this one writes, it is refused; afterwards it is changed, and
-// its rows without checksums are read.
+// Commits whose moments no reader asks for are numbered after a while.
+func TestNumberedWithoutReaders(t *testing.T) {
+	t.Parallel()
+	db := openTest(t, pgtest.Shared(t).Database(t), Options{KeepMoments: 5})
+	f := db.writer.follower
+	f.mu.Lock()
+	f.moments = numberAfter - 1
+	f.mu.Unlock()
+	put(t, db, "one")
+	for left := int64(1); left > 0 && t.Context().Err() == nil; {
+		err := db.read(t.Context(), func(c *conn) (err error) {
+			s := c.start(qUnnumbered)
+			left, err = s.only()
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHubsOfTheVersionBefore opens a database of the layout before checksums, whose hubs write in turn. While
+// hubs of that version run, it is refused; afterwards it is changed, and its rows without checksums are read.
 func TestHubsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Shared(t)
@@ -306,7 +525,10 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, running, "t1")
-	s.Exec(t, nameOf(url), `DELETE FROM parley.migrations WHERE step = 6; UPDATE parley.sequence SET least = 1;
+	s.Exec(t, nameOf(url), `DELETE FROM parley.migrations WHERE step >= 6; UPDATE parley.sequence SET least = 1;
+		ALTER TABLE parley.sequence ADD next_key BIGINT NOT NULL DEFAULT 4097, ADD writer BIGINT NOT NULL DEFAULT 0,
+		ADD members BIGINT NOT NULL DEFAULT 0; DROP SEQUENCE parley.task_keys; DROP TABLE parley.moments;
+		ALTER TABLE parley.hubs DROP slot; ALTER TABLE parley.counters DROP slot, ADD PRIMARY KEY (scope, state);
 		UPDATE parley.entries SET data = substr(data, 6); UPDATE parley.tasks SET rest = substr(rest, 6)`)
 	if db, err := Open(t.Context(), url, asMember("b")); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "1 hubs of an earlier version") {
 		t.Errorf("Open = %v, want ErrInUse that names the hubs", err)

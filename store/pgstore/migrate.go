@@ -20,6 +20,8 @@ const Schema = "parley"
 const (
 	hubLock     = 0x50726c79_00000001 // held by the hub that uses the database; shared by members
 	migrateLock = 0x50726c79_00000002 // held while the schema is migrated
+	aloneLock   = 0x50726c79_00000003 // held by a transaction of a member with a job that runs alone
+	numberLock  = 0x50726c79_00000004 // held while moments get their positions
 	idLock      = 0x50726c7a          // the first half of the key that belongs to the id of a member
 )
 
@@ -80,7 +82,7 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	if err := c.script(ctx, "BEGIN; SET LOCAL statement_timeout = 0"); err != nil {
 		return err
 	}
-	if n := len(have); n >= membersLayout && n < checksumsLayout {
+	if n := len(have); n >= membersLayout && n < sideBySideLayout {
 		if err := noMembers(ctx, c); err != nil {
 			return err
 		}
@@ -111,18 +113,17 @@ func survives(ctx context.Context, c *conn, have, known int) error {
 	return err
 }
 
-// The layouts from which the database has a table of members, and from which rows have checksums.
+// The layouts from which the database has a table of members, and from which they commit at the same time.
 const (
-	membersLayout   = 2
-	checksumsLayout = 6
+	membersLayout    = 2
+	sideBySideLayout = 7
 )
 
-// noMembers returns ErrInUse while hubs of an earlier version run, which cannot read the rows that this
-// version writes.
+// noMembers returns ErrInUse while hubs of an earlier version run, which would write in turn.
 func noMembers(ctx context.Context, c *conn) error {
 	n, err := c.epoch(ctx, "SELECT count(*) FROM hubs WHERE ended = 0 AND lease_until > "+nowMillis)
 	if err == nil && n > 0 {
-		err = fmt.Errorf("%w: %d hubs of an earlier version, which cannot read what this version writes: stop them first, then start this one", ErrInUse, n)
+		err = fmt.Errorf("%w: %d hubs of an earlier version, which cannot write beside this version: stop them first, then start this one", ErrInUse, n)
 	}
 	return err
 }

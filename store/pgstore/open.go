@@ -71,7 +71,7 @@ type DB struct {
 	writer  *writer
 	member  membership
 	readers *readers
-	work    sync.WaitGroup // the writer's goroutine
+	work    sync.WaitGroup // the goroutines of the writer and of its follower
 	close   func() error
 }
 
@@ -101,9 +101,10 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %w", name, unavailable(err))
 	}
 	db := &DB{name: name, writer: w, readers: newReaders(config, o.Readers, o.Timeout, &w.damages)}
-	db.member = membership{config: config, o: &o, epoch: &w.joined}
+	db.member = membership{side: side{config: config, timeout: o.Timeout}, o: &o, epoch: &w.joined}
 	db.close = sync.OnceValue(db.shut)
 	db.work.Go(w.loop)
+	db.work.Go(w.follower.run)
 	return db, nil
 }
 
@@ -193,6 +194,7 @@ func (db *DB) Close() error { return db.close() }
 func (db *DB) shut() error {
 	db.writer.queue.Close()
 	db.work.Wait()
+	db.writer.follower.numbers.close()
 	db.member.leave()
 	// Connections that a failing database has ended cannot be closed properly; nothing is lost.
 	_ = db.readers.Close()

@@ -9,6 +9,7 @@ import (
 type request struct {
 	change change
 	job    func(*writer) error
+	alone  bool // no other member runs such a job meanwhile
 	size   int
 	// err is the writer's answer if the batch is committed.
 	err  error
@@ -27,15 +28,20 @@ var requests = sync.Pool{New: func() any { return &request{done: make(chan error
 
 func (r *request) free() {
 	r.change = change{Change: r.change.Emptied()}
-	r.job, r.size, r.err = nil, 0, nil
+	r.job, r.alone, r.size, r.err = nil, false, 0, nil
 	requests.Put(r)
 }
 
 // write runs job in the writer's next commit and returns when it is durable. An error of job
 // means that the database failed: the whole commit is undone.
 func (db *DB) write(ctx context.Context, job func(*writer) error) error {
+	return db.send(ctx, false, job)
+}
+
+// send is write, for a job that may have to run alone: other members run no such job until it is durable.
+func (db *DB) send(ctx context.Context, alone bool, job func(*writer) error) error {
 	r := requests.Get().(*request)
-	r.job = job
+	r.job, r.alone = job, alone
 	answered, err := db.writer.queue.Wait(ctx, r)
 	if answered {
 		r.free()

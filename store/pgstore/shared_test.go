@@ -1,11 +1,7 @@
 package pgstore
 
 import (
-	"errors"
-	"fmt"
 	"maps"
-	"runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -116,46 +112,4 @@ func TestTopics(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("topics (-want +got):\n%s", diff)
 	}
-}
-
-// Writes that come while a hub waits for its turn are in its next commit.
-func TestWritesWhileWaiting(t *testing.T) {
-	t.Parallel()
-	url := pgtest.Shared(t).Database(t)
-	commits := make(chan Commit, 10)
-	o := asMember("a")
-	o.Committed = func(c Commit) { commits <- c }
-	a := openTest(t, url, o)
-	openTest(t, url, asMember("b"))
-	put(t, a, "first") // it finds that there are others
-	<-commits
-	other, err := alone(t.Context(), url, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.script(t.Context(), "BEGIN; SELECT FROM sequence FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() { put(t, a, "waits") })
-	for waits := int64(0); waits == 0 && t.Context().Err() == nil; {
-		if waits, err = other.epoch(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const writes = 20
-	for i := range writes {
-		wg.Go(func() { put(t, a, fmt.Sprint("while ", i)) })
-	}
-	for a.writer.queue.Waiting() < writes && t.Context().Err() == nil {
-		runtime.Gosched()
-	}
-	if err := errors.Join(other.script(t.Context(), "COMMIT"), other.close()); err != nil {
-		t.Fatal(err)
-	}
-	wg.Wait()
-	if c := <-commits; c.Changes != writes+1 || c.Err != nil {
-		t.Errorf("the first commit = %+v, want all %d changes", c, writes+1)
-	}
-	mustFind(t, a, "first", "waits", "while 0", fmt.Sprint("while ", writes-1))
 }

@@ -82,6 +82,11 @@ func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
 	return s.db.write(ctx, func(w *writer) error { return f(w.conn) })
 }
 
+// WriteAlone implements tables.DB.
+func (s shared) WriteAlone(ctx context.Context, f func(tables.Conn) error) error {
+	return s.db.send(ctx, true, func(w *writer) error { return f(w.conn) })
+}
+
 // WriteLarge implements tables.TaskDB.
 func (s shared) WriteLarge(ctx context.Context, _ int, f func(tables.Conn) error) error {
 	return s.Write(ctx, f)
@@ -90,7 +95,7 @@ func (s shared) WriteLarge(ctx context.Context, _ int, f func(tables.Conn) error
 // Change implements tables.TaskDB.
 func (s shared) Change(ctx context.Context, f func(*tables.Change) error) error {
 	return s.db.write(ctx, func(w *writer) error {
-		return f(&tables.Change{Conn: w.conn, Counters: &w.counters, Moments: &w.moments.Moments, Slowly: slowly})
+		return f(&tables.Change{Conn: w.conn, Counters: &w.counters, Moments: &w.moments, Slowly: slowly})
 	})
 }
 

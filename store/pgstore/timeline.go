@@ -1,9 +1,10 @@
 package pgstore
 
 import (
+	"context"
 	"fmt"
+	"strconv"
 
-	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/task"
 )
@@ -11,59 +12,78 @@ import (
 const (
 	// defaultKeepMoments is the number of moments that the timeline keeps by default.
 	defaultKeepMoments = 100_000
-	// tidyMoments is the number of new moments after which old ones are deleted, and tidyMost
-	// bounds the number that is deleted then.
-	tidyMoments = 1024
-	tidyMost    = 4 * tidyMoments
+	// numberAfter is the number of its own commits after which a hub numbers moments, even if nobody reads
+	// them, and numberMost bounds the commits that get their positions in one transaction.
+	numberAfter = 1024
+	numberMost  = 4 * numberAfter
+	// tidyMost bounds the number of old moments that are deleted at once.
+	tidyMost = 4 * numberMost
 )
 
 var (
-	qAddMoments  = prepared("INSERT INTO timeline VALUES ($1, $2, $3)")
-	qTidyMoments = prepared(`DELETE FROM timeline
-	WHERE seq <= least($1, (SELECT min(seq) FROM timeline) + $2) AND seq + n - 1 <= $1`)
+	qUnnumbered = prepared("SELECT count(*) FROM (SELECT FROM moments LIMIT 1) one")
+	qNumberLock = prepared("SELECT pg_advisory_xact_lock(" + strconv.FormatInt(numberLock, 10) + ")")
+
+	// Rows that are not committed yet get later positions. No position depends on an id, so that none is
+	// missing and none is passed.
+	qNumber = prepared(`WITH newest AS (SELECT coalesce((SELECT seq + n - 1 FROM timeline ORDER BY seq DESC LIMIT 1), 0) AS seq),
+	taken AS (DELETE FROM moments WHERE id IN (SELECT id FROM moments ORDER BY id LIMIT $1) RETURNING id, n, data)
+	INSERT INTO timeline SELECT (newest.seq + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data FROM taken, newest`)
+
+	qTidyMoments = prepared(`DELETE FROM timeline WHERE seq + n - 1 <= (SELECT max(seq) FROM timeline) - $1
+	AND seq <= least((SELECT max(seq) FROM timeline) - $1, (SELECT min(seq) FROM timeline) + $2)`)
 	qHeadsOf = prepared("SELECT " + columns + " FROM tasks t WHERE t.key = ANY ($1)")
 )
 
-// moments are the moments of the commit that the writer makes.
-type moments struct {
-	sqlstore.Moments
-	// last is the position of the newest committed moment; negative if it is not known.
-	last int64
+// Timeline implements task.Timeline. Moments get their positions after their commits: before it reads, it
+// numbers those without one.
+func (t Tasks) Timeline(ctx context.Context, after int64, limit int) (task.TimelinePage, error) {
+	left := int64(0)
+	err := t.db.read(ctx, func(c *conn) (err error) {
+		s := c.start(qUnnumbered)
+		left, err = s.only()
+		return err
+	})
+	if err == nil && left > 0 {
+		err = t.db.writer.follower.number()
+	}
+	if err != nil {
+		return task.TimelinePage{}, fmt.Errorf("timeline after %d: %w", after, err)
+	}
+	return t.Tasks.Timeline(ctx, after, limit)
 }
 
-// flushMoments inserts the moments of a commit as one row, and deletes old rows from time to
-// time.
-func (w *writer) flushMoments() error {
-	m := &w.moments
-	if m.N == 0 {
-		return nil
-	}
-	if m.last < 0 {
-		last, err := tables.LastMoment(w.conn)
-		if err != nil {
-			return fmt.Errorf("last moment: %w", err)
+// number gives all moments of committed changes their positions.
+func (f *follower) number() error {
+	return f.numbers.use(f.numbers.timeout, func(c *conn) error { return c.numberMoments(f.keep) })
+}
+
+// numberMoments gives moments positions, and deletes old ones above the number to keep. One hub does so at a
+// time; writers do not wait for it.
+func (c *conn) numberMoments(keep int) error {
+	for {
+		if err := c.run(qBeginNow); err != nil {
+			return err
 		}
-		m.last = last
+		if err := c.run(qNumberLock); err != nil {
+			return err
+		}
+		s := c.start(qNumber)
+		s.int(numberMost)
+		n, err := s.changed()
+		if err != nil {
+			return fmt.Errorf("number moments: %w", err)
+		}
+		s = c.start(qTidyMoments)
+		s.int(int64(keep))
+		s.int(tidyMost)
+		if err := s.done(); err != nil {
+			return fmt.Errorf("delete old moments: %w", err)
+		}
+		if err := c.run(qCommit); err != nil || n < numberMost {
+			return err
+		}
 	}
-	s := w.conn.start(qAddMoments)
-	s.int(m.last + 1)
-	s.int(m.N)
-	s.blob(m.Data)
-	if err := s.done(); err != nil {
-		return fmt.Errorf("insert moments after %d: %w", m.last, err)
-	}
-	before := m.last
-	m.last += m.N
-	if m.last <= int64(w.o.KeepMoments) || before/tidyMoments == m.last/tidyMoments {
-		return nil
-	}
-	s = w.conn.start(qTidyMoments)
-	s.int(m.last - int64(w.o.KeepMoments))
-	s.int(tidyMost)
-	if err := s.done(); err != nil {
-		return fmt.Errorf("delete old moments: %w", err)
-	}
-	return nil
 }
 
 // Heads implements tables.TaskDB.

@@ -8,7 +8,7 @@ import (
 )
 
 // The counters name the groups of an owner that have tasks, and the index of lists has each of them.
-var qAtWork = prepared(`SELECT count(*) FROM (SELECT 1 FROM scopes s JOIN counters c ON c.scope = s.id
+var qAtWork = prepared(`SELECT count(*) FROM (SELECT 1 FROM scopes s ` + counted + `
 	JOIN tasks t ON t.scope = c.scope AND t.state = c.state
 	WHERE s.owner = $1 AND c.state IN (1, 2) AND c.n > 0 AND t.shown = 0 AND t.dispatch <> 0 AND t.holder <> $2 LIMIT $3) one`)
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -12,10 +14,11 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// keyBlock is the number of keys that the writer takes from the sequence at once. The remainder
-// of a block is lost when the process ends.
+// keyBlock is the number of keys that the writer takes from the sequence at once, which is the increment of
+// the sequence. The remainder of a block is lost when the process ends.
 const keyBlock = 4096
 
 // writer is the only writer of the database. Its fields, except queue and damages, belong to the goroutine
@@ -31,22 +34,28 @@ type writer struct {
 	epoch int64
 	// joined is the epoch of the membership, which changes when a lost hub joins again.
 	joined   atomic.Int64
-	turn     turn
+	// fence is the answer of qFence in a transaction of a member; slot is that of its counters.
+	fence    *reply
+	slot     int64
+	hint     hint
+	follower *follower
 	scopes   tables.Scopes
 	counters tables.Counters
 	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
 	nextKey, lastKey int64
-	moments          moments
+	moments          sqlstore.Moments
 	// ending is set once the end of the transaction was sent.
 	ending bool
 }
 
 func newWriter(config *pgconn.Config, o *Options) *writer {
-	return &writer{queue: sqlstore.NewQueue[*request](errClosed), config: config, o: o, damages: damages{report: o.Damaged}, moments: moments{last: -1}}
+	f := &follower{wake: wake.New(), keep: o.KeepMoments, hints: side{config: config, timeout: o.Timeout}, numbers: side{config: config, timeout: o.Timeout}}
+	f.others.Store(o.Member != nil)
+	return &writer{queue: sqlstore.NewQueue[*request](errClosed), config: config, o: o, damages: damages{report: o.Damaged}, follower: f}
 }
 
 const (
-	beginEpoch = "UPDATE sequence SET epoch = epoch + 1, writer = epoch + 1, members = members + 1 WHERE one = 1 RETURNING epoch"
+	beginEpoch = "UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch"
 	readEpoch  = "SELECT epoch FROM sequence WHERE one = 1"
 )
 
@@ -142,12 +151,12 @@ func (w *writer) forget() {
 	}
 	w.scopes.Clear()
 	w.counters.Clear()
-	w.nextKey, w.lastKey, w.moments.last = 0, 0, -1
-	w.turn.seen = -1
+	w.nextKey, w.lastKey = 0, 0
 }
 
 // loop writes until the queue is closed and empty.
 func (w *writer) loop() {
+	defer w.follower.close()
 	batch := make([]*request, 0, sqlstore.MaxBatch)
 	for {
 		// Callers that just got an answer often have another write at once. Letting them run
@@ -158,7 +167,7 @@ func (w *writer) loop() {
 			return
 		}
 		w.commit(batch)
-		clear(batch[:cap(batch)]) // commit may have added some
+		clear(batch)
 	}
 }
 
@@ -166,15 +175,22 @@ func (w *writer) loop() {
 func (w *writer) commit(batch []*request) {
 	began := time.Now()
 	reused := w.conn != nil
-	batch, err := w.try(batch)
-	if err != nil && reused && !w.ending && broken(err) {
-		// The connection had ended before this batch, and no part of it is stored.
+	err := w.try(batch)
+	for tries := 1; err != nil && !w.ending && tries < maxTries; tries++ {
+		// No part of the batch is stored: the connection had ended before, or another hub had locked the same
+		// rows in another order.
+		if !hasCode(err, deadlock) && !(reused && broken(err)) {
+			break
+		}
 		w.forget()
-		batch, err = w.try(batch)
+		reused = false
+		err = w.try(batch)
 	}
 	if err != nil {
 		w.forget()
 		err = w.damages.met(unavailableNow(err))
+	} else {
+		w.follower.committed(w.epoch, &w.hint, w.moments.N > 0)
 	}
 	if w.o.Committed != nil {
 		w.o.Committed(Commit{Changes: len(batch), Took: time.Since(began), Err: err})
@@ -189,33 +205,43 @@ func (w *writer) commit(batch []*request) {
 	}
 }
 
-// try writes a batch in one transaction, with the requests that have come while the hub waited for its
-// turn. After an error, the outcome of the whole batch is unknown if ending is set; otherwise no
-// part of it is stored.
-func (w *writer) try(batch []*request) ([]*request, error) {
+// maxTries bounds the attempts to write a batch, and deadlock is the code of the reason for most.
+const (
+	maxTries = 4
+	deadlock = "40P01"
+)
+
+var (
+	qAddMoments = prepared("INSERT INTO moments (n, data) VALUES ($1, $2)")
+	qAlone      = prepared("SELECT pg_advisory_xact_lock(" + strconv.FormatInt(aloneLock, 10) + ")")
+)
+
+// try writes a batch in one transaction. After an error, the outcome of the whole batch is unknown if
+// ending is set; otherwise no part of it is stored.
+func (w *writer) try(batch []*request) error {
 	w.ending = false
 	if err := w.open(); err != nil {
-		return batch, err
+		return err
 	}
 	c := w.conn
 	if err := c.limit(w.o.Timeout); err != nil {
-		return batch, err
+		return err
 	}
 	w.moments.Reset()
+	w.hint.reset()
 	c.begin()
 	if err := c.run(qBeginNow); err != nil {
-		return batch, err
+		return err
 	}
-	if err := w.takeTurn(); err != nil {
-		return batch, err
+	if err := w.sendFence(); err != nil {
+		return err
 	}
-	if w.turn.got != nil && w.turn.others {
-		if err := c.sync(); err != nil {
-			return batch, fmt.Errorf("wait for the turn: %w", err)
+	if w.o.Member != nil && slices.ContainsFunc(batch, func(r *request) bool { return r.alone }) {
+		if err := c.run(qAlone); err != nil {
+			return err
 		}
-		batch = w.queue.More(batch)
 	}
-	return batch, w.finish(batch)
+	return w.finish(batch)
 }
 
 // finish writes a batch in the transaction that has begun.
@@ -224,19 +250,21 @@ func (w *writer) finish(batch []*request) error {
 	if err := w.applyAll(batch); err != nil {
 		return err
 	}
-	if err := w.checkTurn(); err != nil {
+	if err := w.checkFence(); err != nil {
 		return err
 	}
 	if err := w.counters.Flush(w.count); err != nil {
 		return err
 	}
-	if err := w.flushMoments(); err != nil {
-		return err
+	if w.moments.N > 0 {
+		s := c.start(qAddMoments)
+		s.int(w.moments.N)
+		s.blob(w.moments.Data)
+		if err := s.done(); err != nil {
+			return fmt.Errorf("insert moments: %w", err)
+		}
 	}
 	if err := w.countTopics(); err != nil {
-		return err
-	}
-	if err := w.sendHint(); err != nil {
 		return err
 	}
 	w.ending = true
@@ -263,21 +291,20 @@ func (w *writer) applyAll(batch []*request) error {
 	return nil
 }
 
-var qTakeKeys = prepared("UPDATE sequence SET next_key = next_key + $1 WHERE one = 1 RETURNING next_key")
+var qTakeKeys = prepared("SELECT nextval('task_keys')")
 
 // takeKey returns the key for the next new task.
 func (w *writer) takeKey() (int64, error) {
 	if w.nextKey == w.lastKey {
 		s := w.conn.start(qTakeKeys)
-		s.int(keyBlock)
-		end, err := s.only()
+		first, err := s.only()
 		if err != nil {
 			return 0, fmt.Errorf("take keys: %w", err)
 		}
-		if end > sqlstore.MaxKey {
+		if first+keyBlock > sqlstore.MaxKey {
 			return 0, errors.New("no keys are left")
 		}
-		w.nextKey, w.lastKey = end-keyBlock, end
+		w.nextKey, w.lastKey = first, first+keyBlock
 	}
 	w.nextKey++
 	return w.nextKey - 1, nil

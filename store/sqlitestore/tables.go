@@ -92,6 +92,9 @@ func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
 	return s.db.write(ctx, func(w *writer) error { return f(w.conn) })
 }
 
+// WriteAlone implements tables.DB. Only the writer writes.
+func (s shared) WriteAlone(ctx context.Context, f func(tables.Conn) error) error { return s.Write(ctx, f) }
+
 // WriteLarge implements tables.TaskDB.
 func (s shared) WriteLarge(ctx context.Context, size int, f func(tables.Conn) error) error {
 	return s.db.writeLarge(ctx, size, func(w *writer) error { return f(w.conn) })

@@ -148,17 +148,6 @@ func (q *Queue[R]) Take(batch []R) []R {
 	}
 }
 
-// More appends small requests that wait to a batch of small ones, and does not wait for any. It is
-// called after Take by the same goroutine.
-func (q *Queue[R]) More(batch []R) []R {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if room := MaxBatch - len(batch); room > 0 && len(q.waiting) > 0 && q.pace.began.IsZero() {
-		batch = cut(batch, &q.waiting, maxBatchBytes)
-	}
-	return batch
-}
-
 // next returns the requests to take a batch from. If only large ones wait that have to rest, it
 // returns the time that is left. The caller holds mu.
 func (q *Queue[R]) next(now time.Time) (list *[]R, rest time.Duration) {

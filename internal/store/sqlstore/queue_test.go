@@ -164,36 +164,3 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 		p.want(0, largeBytes)
 	})
 }
-
-// More adds small requests up to the limits of a batch, never beside large ones.
-func TestMore(t *testing.T) {
-	t.Parallel()
-	q := NewQueue[*testRequest](errClosed)
-	put := func(n, size int) {
-		for range n {
-			if err := q.Send(&testRequest{size: size}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	put(1, 1)
-	batch := q.Take(nil)
-	put(1, largeBytes)
-	if got := len(q.More(batch)); got != 1 {
-		t.Errorf("a batch of %d with a large request, want 1", got)
-	}
-	put(300, 1)
-	if got := len(q.More(batch)); got != MaxBatch {
-		t.Errorf("a batch of %d, want %d", got, MaxBatch)
-	}
-	if got := len(q.Take(nil)); got != 300-MaxBatch+1 {
-		t.Errorf("the next batch has %d requests", got)
-	}
-	if large := q.Take(nil); len(large) != 1 || large[0].size != largeBytes {
-		t.Errorf("the batch of large requests has %d", len(large))
-	}
-	put(5, 1)
-	if got := len(q.More(nil)); got != 0 {
-		t.Errorf("%d small requests were added to large ones", got)
-	}
-}

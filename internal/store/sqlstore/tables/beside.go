@@ -114,7 +114,7 @@ var (
 	qSnapshot = prepared("SELECT version, data FROM snapshots WHERE task = $1")
 
 	qSaveSnapshot = prepared(`INSERT INTO snapshots
-	SELECT key, $2, $3 FROM tasks WHERE key = $1 AND version >= $2
+	SELECT key, $2, $3 FROM tasks WHERE key = $1 AND version >= $2 /*postgres{*/ FOR KEY SHARE /*}*/
 	ON CONFLICT (task) DO UPDATE SET version = excluded.version, data = excluded.data
 	WHERE excluded.version > snapshots.version`)
 )

@@ -13,8 +13,11 @@ type DB interface {
 	View(ctx context.Context, f func(Conn) error) error
 	// Write runs f in the next transaction, and returns when it is durable. It may run f again, and
 	// may return before f has run if ctx ends: f must not use values that its caller changes. An
-	// error of f undoes the transaction.
+	// error of f undoes the transaction. Other hubs of the database may write at the same time.
 	Write(ctx context.Context, f func(Conn) error) error
+	// WriteAlone is like Write, for an f that writes what it has read: no other hub runs such an f until
+	// the transaction is durable.
+	WriteAlone(ctx context.Context, f func(Conn) error) error
 }
 
 // Conn executes prepared statements. Values are one of the types of package tables; a connection
@@ -101,11 +104,14 @@ func one[T any](c Conn, scan func(Row, *T) error, q Query, values ...any) (v T, 
 	return all[0], true, nil
 }
 
-// write returns the result of a job. Write may return before the job has run, so that the result
+// writer is a method of a DB that writes.
+type writer func(ctx context.Context, f func(Conn) error) error
+
+// resultOf returns the result of a job. A writer may return before the job has run, so that the result
 // belongs to the job until then.
-func write[T any](ctx context.Context, db DB, job func(Conn) (T, error)) (T, error) {
+func resultOf[T any](ctx context.Context, write writer, job func(Conn) (T, error)) (T, error) {
 	result := new(T)
-	err := db.Write(ctx, func(c Conn) (err error) {
+	err := write(ctx, func(c Conn) (err error) {
 		*result, err = job(c)
 		return err
 	})
@@ -118,7 +124,7 @@ func write[T any](ctx context.Context, db DB, job func(Conn) (T, error)) (T, err
 
 // change executes one statement and returns the number of rows that it has changed.
 func change(ctx context.Context, db DB, q Query, values ...any) (int, error) {
-	return write(ctx, db, func(c Conn) (int, error) { return c.Changed(q, values...) })
+	return resultOf(ctx, db.Write, func(c Conn) (int, error) { return c.Changed(q, values...) })
 }
 
 // exec executes one statement.

@@ -23,7 +23,7 @@ const headOfHook = ` /*sqlite CROSS*/ JOIN tasks t ON t.key = h.task `
 
 var (
 	qPutHook = prepared(`INSERT INTO hooks (task, id, url, dialect, scheme, secret, created_at, told, settled)
-	SELECT key, $2, $3, $4, $5, $6, $7, $8, $9 FROM tasks WHERE key = $1
+	SELECT key, $2, $3, $4, $5, $6, $7, $8, $9 FROM tasks WHERE key = $1 /*postgres{*/ FOR KEY SHARE /*}*/
 	ON CONFLICT (task, id) DO UPDATE SET url = excluded.url, dialect = excluded.dialect, scheme = excluded.scheme,
 	secret = excluded.secret, created_at = excluded.created_at, told = excluded.told, settled = excluded.settled`)
 
@@ -67,7 +67,7 @@ func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
 }
 
 func (t Tasks) put(ctx context.Context, h *task.Hook) error {
-	stored, err := write(ctx, t.DB, func(c Conn) (int, error) {
+	stored, err := resultOf(ctx, t.DB.WriteAlone, func(c Conn) (int, error) {
 		n, err := c.Changed(qPutHook, hookValues(h)...)
 		if err != nil || n == 0 {
 			return 0, err
@@ -262,7 +262,7 @@ func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) (found []task.
 
 // Revive implements task.HookAdmin.
 func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (task.Hooked, error) {
-	found, err := write(ctx, t.DB, func(c Conn) ([]task.Hooked, error) {
+	found, err := resultOf(ctx, t.DB.WriteAlone, func(c Conn) ([]task.Hooked, error) {
 		if err := execRef(c, ref, qRevive, qDropLetters); err != nil {
 			return nil, err
 		}

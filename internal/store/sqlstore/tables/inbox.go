@@ -79,7 +79,7 @@ func (b Inbox) PutItem(ctx context.Context, it *inbox.Item) (inbox.Item, bool, e
 		return inbox.Item{}, false, err
 	}
 	row := *it // the writer may run after the caller has returned
-	got, err := write(ctx, b.db, func(c Conn) (putItem, error) {
+	got, err := resultOf(ctx, b.db.WriteAlone, func(c Conn) (putItem, error) {
 		old, found, err := one(c, scanItem, qItem, row.ID)
 		if err != nil || found {
 			return putItem{Item: old}, err
@@ -102,14 +102,13 @@ type settledItem struct {
 	refusal error
 }
 
-// SettleItem implements inbox.Store. Only the writer writes, so no change comes between its read
-// and its write.
+// SettleItem implements inbox.Store.
 func (b Inbox) SettleItem(ctx context.Context, id inbox.ID, change *inbox.Settlement) (inbox.Item, error) {
 	if err := change.Check(); err != nil {
 		return inbox.Item{}, err
 	}
 	wanted := *change
-	got, err := write(ctx, b.db, func(c Conn) (settledItem, error) {
+	got, err := resultOf(ctx, b.db.WriteAlone, func(c Conn) (settledItem, error) {
 		it, found, err := one(c, scanItem, qItem, id)
 		if err != nil || !found {
 			return settledItem{refusal: inbox.ErrNotFound}, err

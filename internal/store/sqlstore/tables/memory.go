@@ -111,7 +111,7 @@ func (n *StoredNote) Values() []any {
 func (n Notes) Put(ctx context.Context, note *memory.Note, room memory.Quota) (dropped int, err error) {
 	mine, err := newStoredNote(note)
 	if err == nil {
-		dropped, err = write(ctx, n.db, func(c Conn) (int, error) { return putNote(c, n.db.Notes(c), mine, room) })
+		dropped, err = resultOf(ctx, n.db.WriteAlone, func(c Conn) (int, error) { return putNote(c, n.db.Notes(c), mine, room) })
 	}
 	if err != nil {
 		return 0, fmt.Errorf("put note: %w", err)

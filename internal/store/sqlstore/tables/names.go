@@ -75,9 +75,10 @@ func (s *Scopes) Len() int { return len(s.known) }
 
 var (
 	qFindOwner = prepared("SELECT id FROM owners WHERE name = $1")
-	qAddOwner  = prepared("INSERT INTO owners (name) VALUES ($1) RETURNING id")
+	// Another hub may add the same name: the second one gets the number of the first.
+	qAddOwner  = prepared("INSERT INTO owners (name) VALUES ($1) ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id")
 	qFindScope = prepared("SELECT id FROM scopes WHERE owner = $1 AND agent = $2")
-	qAddScope  = prepared("INSERT INTO scopes (owner, agent) VALUES ($1, $2) RETURNING id")
+	qAddScope  = prepared("INSERT INTO scopes (owner, agent) VALUES ($1, $2) ON CONFLICT (owner, agent) DO UPDATE SET agent = excluded.agent RETURNING id")
 )
 
 // Number returns the numbers of an owner and agent, and assigns new ones if they have none yet.

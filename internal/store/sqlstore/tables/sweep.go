@@ -18,7 +18,7 @@ const (
 
 var (
 	qEnded = prepared(`SELECT key, scope, state, shown, version FROM tasks
-	WHERE ended > 0 AND ended < $1 ORDER BY ended LIMIT $2`)
+	WHERE ended > 0 AND ended < $1 ORDER BY ended LIMIT $2 /*postgres{*/ FOR UPDATE SKIP LOCKED /*}*/`)
 
 	qDeleteEntries = prepared("DELETE FROM entries WHERE place >= $1 AND place <= $2")
 	qDropJournal   = prepared("DELETE FROM journal WHERE place >= $1 AND place <= $2")
@@ -45,7 +45,7 @@ var (
 func (t Tasks) Sweep(ctx context.Context, before task.Millis, limit int) (int, error) {
 	total, err := DeleteEnded(ctx, t.DB, before, limit)
 	for more := true; err == nil && more; {
-		more, err = write(ctx, t.DB, func(c Conn) (bool, error) { return DeleteDoomed(c, nil) })
+		more, err = resultOf(ctx, t.DB.WriteAlone, func(c Conn) (bool, error) { return DeleteDoomed(c, nil) })
 	}
 	if err != nil {
 		return total, fmt.Errorf("sweep: %w", err)
