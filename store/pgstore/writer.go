@@ -33,7 +33,7 @@ type writer struct {
 	// epoch is the number of this use of the database: every Open begins a new one.
 	epoch int64
 	// joined is the epoch of the membership, which changes when a lost hub joins again.
-	joined   atomic.Int64
+	joined atomic.Int64
 	// fence is the answer of qFence in a transaction of a member; slot is that of its counters.
 	fence    *reply
 	slot     int64

@@ -93,7 +93,9 @@ func (s shared) Write(ctx context.Context, f func(tables.Conn) error) error {
 }
 
 // WriteAlone implements tables.DB. Only the writer writes.
-func (s shared) WriteAlone(ctx context.Context, f func(tables.Conn) error) error { return s.Write(ctx, f) }
+func (s shared) WriteAlone(ctx context.Context, f func(tables.Conn) error) error {
+	return s.Write(ctx, f)
+}
 
 // WriteLarge implements tables.TaskDB.
 func (s shared) WriteLarge(ctx context.Context, size int, f func(tables.Conn) error) error {
