@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/parley-a2a/parley/task"
 )
@@ -48,50 +49,49 @@ func (d *Dispatcher) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// followPage is the number of webhooks read at a time for a task: nearly all tasks have one.
-const followPage = 4
+// followPage is the number of webhooks that Follow reads at a time: more than a task can have.
+const followPage = 64
 
-// Follow is Refresh for some tasks. Its cost does not depend on the webhooks of other tasks.
+// Follow is Refresh for some tasks. Few have webhooks with notifications to come, so that one page mostly
+// serves all of them.
 func (d *Dispatcher) Follow(ctx context.Context, keys []task.Key) error {
 	if d.cfg.Leads == nil || !d.leads() {
 		return nil
 	}
-	for _, key := range keys {
-		if err := d.followTask(ctx, key); err != nil {
-			return fmt.Errorf("read webhooks of task %d: %w", key, err)
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	for len(keys) > 0 {
+		// No id is empty, so the page begins with the hooks of the first task.
+		page, err := d.cfg.Store.Unsettled(ctx, task.HookRef{Task: keys[0]}, followPage)
+		if err != nil {
+			return fmt.Errorf("read webhooks of task %d: %w", keys[0], err)
 		}
+		n := len(keys)
+		if len(page) == followPage { // it may end within the hooks of its last task
+			n, _ = slices.BinarySearch(keys, page[len(page)-1].Task)
+			n = max(n, 1)
+		}
+		d.replace(keys[:n], page)
+		keys = keys[n:]
 	}
 	return nil
 }
 
-func (d *Dispatcher) followTask(ctx context.Context, key task.Key) error {
-	before := d.known.of(key)
+// replace adopts the webhooks of tasks, and forgets those that a page does not have.
+func (d *Dispatcher) replace(keys []task.Key, page []task.Hooked) {
 	seen := make(map[task.HookRef]bool)
-	for after := (task.HookRef{Task: key}); ; { // before all hooks of the task: no id is empty
-		page, err := d.cfg.Store.Unsettled(ctx, after, followPage)
-		if err != nil {
-			return err
-		}
-		more := len(page) == followPage
-		for i := range page {
-			if page[i].Task != key {
-				more = false
-				break
-			}
-			after = page[i].Ref()
-			seen[after] = true
+	for i := range page {
+		if _, found := slices.BinarySearch(keys, page[i].Task); found {
+			seen[page[i].Ref()] = true
 			d.adopt(&page[i])
 		}
-		if !more {
-			break
+	}
+	for _, key := range keys {
+		for _, h := range d.known.of(key) {
+			if !seen[h.ref()] {
+				d.forget(h)
+			}
 		}
 	}
-	for _, h := range before {
-		if !seen[h.ref()] {
-			d.forget(h)
-		}
-	}
-	return nil
 }
 
 // of returns the hooks of a task.

@@ -2,6 +2,8 @@ package push
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,6 +70,45 @@ func TestFollow(t *testing.T) {
 		follow("c")
 		if got := w.net.texts("https://one/1"); got != "" {
 			t.Errorf("a dispatcher that does not lead sends %q", got)
+		}
+	})
+}
+
+// Follow finds the webhooks of all tasks that it gets, on whatever page of the store they are.
+func TestFollowPages(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cfg.Leads = func() bool { return true }
+		w.start()
+		defer w.halt()
+		w.pass(time.Second)
+		const tasks, each = 30, 5
+		var keys []task.Key
+		var jobs []*job
+		for n := range tasks {
+			j := w.task(fmt.Sprint("t", n))
+			for i := range each {
+				j.put(task.HookRequest{ID: fmt.Sprint(i), URL: fmt.Sprintf("https://%d/%d", n, i)})
+			}
+			j.elsewhere("a")
+			jobs, keys = append(jobs, j), append(keys, j.head.Key)
+		}
+		slices.Reverse(keys)
+		if err := w.d.Follow(t.Context(), append(keys[:tasks-1:tasks-1], keys[3], 1<<30)); err != nil {
+			t.Fatal(err)
+		}
+		w.pass(time.Second)
+		for n := range jobs {
+			for i := range each {
+				url, want := fmt.Sprintf("https://%d/%d", n, i), "a"
+				if n == 0 { // Follow did not get it
+					want = ""
+				}
+				if got := w.net.texts(url); got != want {
+					t.Errorf("%s got %q, want %q", url, got, want)
+				}
+			}
 		}
 	})
 }

@@ -154,6 +154,13 @@ func (w *writer) forget() {
 	w.nextKey, w.lastKey = 0, 0
 }
 
+// After a commit that took at least longCommit, the writer waits up to a gatherPart of its time for the next
+// requests of the callers that it has answered.
+const (
+	longCommit = 2 * time.Millisecond
+	gatherPart = 8
+)
+
 // loop writes until the queue is closed and empty.
 func (w *writer) loop() {
 	defer w.follower.close()
@@ -166,7 +173,11 @@ func (w *writer) loop() {
 		if len(batch) == 0 {
 			return
 		}
+		began := time.Now()
 		w.commit(batch)
+		if took := time.Since(began); took >= longCommit {
+			w.queue.Gather(len(batch), took/gatherPart)
+		}
 		clear(batch)
 	}
 }

@@ -52,6 +52,9 @@ type Queue[R Request] struct {
 	closed  bool
 	failed  error // of all further requests; nil while they are accepted
 	pace    pace
+	// wanted is the number of waiting requests for which Gather waits; zero if it does not wait.
+	wanted int
+	enough wake.Signal
 }
 
 // pace spaces out the batches of large requests.
@@ -64,7 +67,7 @@ type pace struct {
 
 // NewQueue returns an empty queue. After Close, it refuses requests with the error refusal.
 func NewQueue[R Request](refusal error) *Queue[R] {
-	return &Queue[R]{wake: wake.New(), refusal: refusal}
+	return &Queue[R]{wake: wake.New(), enough: wake.New(), refusal: refusal}
 }
 
 // Send adds r for the writer, and does not wait for the answer. It returns an error if the queue is
@@ -81,9 +84,13 @@ func (q *Queue[R]) Send(r R) error {
 	}
 	*list = append(*list, r)
 	first := len(*list) == 1
+	enough := q.wanted > 0 && len(q.waiting) >= q.wanted
 	q.mu.Unlock()
 	if first {
 		q.wake.Send()
+	}
+	if enough {
+		q.enough.Send()
 	}
 	return nil
 }
@@ -106,6 +113,7 @@ func (q *Queue[R]) Close() {
 	q.closed = true
 	q.mu.Unlock()
 	q.wake.Send()
+	q.enough.Send()
 }
 
 // Waiting returns the number of requests that no Take has returned.
@@ -146,6 +154,32 @@ func (q *Queue[R]) Take(batch []R) []R {
 			<-q.wake
 		}
 	}
+}
+
+// Gather waits until n more requests wait than now, at most for the time d. The writer calls it after a long
+// commit, with the number of callers that have just got their answers: most have another request at once, and
+// would otherwise wait for the whole commit of those that wait already.
+func (q *Queue[R]) Gather(n int, d time.Duration) {
+	q.mu.Lock()
+	if q.closed || len(q.large) > 0 {
+		q.mu.Unlock()
+		return
+	}
+	q.wanted = min(len(q.waiting)+n, MaxBatch)
+	select {
+	case <-q.enough: // of an earlier call
+	default:
+	}
+	q.mu.Unlock()
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case <-q.enough:
+	case <-late.C:
+	}
+	q.mu.Lock()
+	q.wanted = 0
+	q.mu.Unlock()
 }
 
 // next returns the requests to take a batch from. If only large ones wait that have to rest, it

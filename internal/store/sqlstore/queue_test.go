@@ -164,3 +164,38 @@ func TestLargeRequestsAreNotStarved(t *testing.T) {
 		p.want(0, largeBytes)
 	})
 }
+
+// Gather ends as soon as as many requests wait as are expected, or after its time.
+func TestGather(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue[*testRequest](errClosed)
+		send := func(size int) {
+			if err := q.Send(&testRequest{size: size}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gather := func(n int, came func()) time.Duration {
+			began := time.Now()
+			done := make(chan bool)
+			go func() {
+				q.Gather(n, time.Second)
+				close(done)
+			}()
+			synctest.Wait()
+			came()
+			<-done
+			return time.Since(began)
+		}
+		send(1)
+		if got := gather(2, func() { send(1) }); got != time.Second {
+			t.Errorf("with one request of two, Gather took %v", got)
+		}
+		if got := gather(2, func() { send(1); send(1) }); got != 0 {
+			t.Errorf("with both requests, Gather took %v", got)
+		}
+		if got := gather(1, q.Close); got != 0 {
+			t.Errorf("Gather took %v after Close", got)
+		}
+	})
+}
