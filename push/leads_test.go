@@ -89,7 +89,7 @@ func TestFollowPages(t *testing.T) {
 		for n := range tasks {
 			j := w.task(fmt.Sprint("t", n))
 			for i := range each {
-				j.put(task.HookRequest{ID: fmt.Sprint(i), URL: fmt.Sprintf("https://%d/%d", n, i)})
+				j.put(task.HookRequest{ID: fmt.Sprint(i), URL: fmt.Sprintf("https://t%d.example/%d", n, i)})
 			}
 			j.elsewhere("a")
 			jobs, keys = append(jobs, j), append(keys, j.head.Key)
@@ -101,7 +101,7 @@ func TestFollowPages(t *testing.T) {
 		w.pass(time.Second)
 		for n := range jobs {
 			for i := range each {
-				url, want := fmt.Sprintf("https://%d/%d", n, i), "a"
+				url, want := fmt.Sprintf("https://t%d.example/%d", n, i), "a"
 				if n == 0 { // Follow did not get it
 					want = ""
 				}
