@@ -29,13 +29,17 @@
 //
 // # Members
 //
-// With Options.Member, several hubs use the database at the same time. Their transactions that
-// write run one after the other: each begins with a lock on one row, which names the hub that wrote
-// last, so that a hub reads again all numbers that another may have changed. A hub that stands
-// still within a transaction holds up the others for half a lease at most. A hub whose lease has
-// ended by the clock of the database is lost once another one says so with [DB.Lose]: from that
-// commit on, all its writes return [cluster.ErrLost], until [DB.Rejoin]. Each commit sends one
-// notification with the keys of its tasks, if there are other members.
+// With Options.Member, several hubs use the database at the same time, and commit at the same time: a usual
+// commit changes no row that another member's commit changes. A job that writes what it has read takes a
+// lock that other such jobs wait for. A member that stands still within a transaction loses it after half a
+// lease at most. A hub whose lease has ended by the clock of the database is lost once another one says so
+// with [DB.Lose]: from that commit on, all its writes return [cluster.ErrLost], until [DB.Rejoin]. After
+// its commits, a hub names their tasks to the other members in notifications.
+//
+// # Timeline
+//
+// A commit stores its moments without positions. They get them before the next read of the timeline, in an
+// order that is exact for each task and each hub, and are numbered without gaps.
 //
 // The collation of the database has no effect, and texts may contain any bytes, because all texts are
 // stored as bytes. The words of notes in their full-text index are the exception: Open refuses a

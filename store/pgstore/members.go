@@ -112,14 +112,17 @@ func (w *writer) checkFence() error {
 	if err := w.conn.sync(); err != nil {
 		return fmt.Errorf("read the membership: %w", err)
 	}
+	ended := int64(1)
 	if len(w.fence.rows) == 1 {
 		s := stmt{conn: w.conn, row: w.fence.rows[0], at: -1}
-		ended, slot := s.Int(), s.Int()
-		if w.slot = slot; ended == 0 || s.err != nil {
+		if ended, w.slot = s.Int(), s.Int(); s.err != nil {
 			return s.err
 		}
 	}
-	return fmt.Errorf("epoch %d: %w", w.epoch, cluster.ErrLost)
+	if ended != 0 {
+		return fmt.Errorf("epoch %d: %w", w.epoch, cluster.ErrLost)
+	}
+	return nil
 }
 
 // side is a connection beside that of the writer, which may wait. It connects when it is used. Its

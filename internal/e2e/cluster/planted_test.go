@@ -37,7 +37,7 @@ var plantedBugs = []planted{
 			{"task/apply.go", "case e.Epoch != 0 && e.Seq > h.Run.Seq+1:", "case false:"},
 			{"internal/engine/peers.go", "if r != nil && (h.Run.Epoch != r.epoch || ", "if r != nil && (false && "},
 			{"internal/engine/peers.go", "\te.suspended.Store(true)\n", "\te.suspended.Store(true)\n\tif e.suspended.Load() {\n\t\treturn\n\t}\n"},
-			{"store/pgstore/turn.go", "ended != 0 {", "ended > 9 {"},
+			{"store/pgstore/members.go", "ended != 0 {", "ended > 9 {"},
 		},
 		(*campaign).pausedHolder,
 	},
