@@ -30,7 +30,7 @@
 // # Members
 //
 // With Options.Member, several hubs use the database at the same time, and commit at the same time: a usual
-// commit changes no row that another member's commit changes. A job that writes what it has read takes a
+// commit changes no row that another member's commit changes. A job that writes after a read takes a
 // lock that other such jobs wait for. A member that stands still within a transaction loses it after half a
 // lease at most. A hub whose lease has ended by the clock of the database is lost once another one says so
 // with [DB.Lose]: from that commit on, all its writes return [cluster.ErrLost], until [DB.Rejoin]. After

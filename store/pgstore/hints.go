@@ -99,8 +99,8 @@ func (db *DB) Topics(ctx context.Context) (map[string]int64, error) {
 	return all, nil
 }
 
-// follower does what follows the commits of the writer and no caller waits for: it sends hints, many
-// commits in one, and numbers moments that no reader has asked for.
+// follower does the work after a commit for which no caller waits: it sends hints, many commits in one, and
+// numbers moments that no reader has asked for.
 type follower struct {
 	hints, numbers side
 	wake           wake.Signal
@@ -117,7 +117,7 @@ type follower struct {
 	closed  bool
 }
 
-// committed takes over what a commit leaves to do.
+// committed adds the hint and the moments of a commit.
 func (f *follower) committed(epoch int64, h *hint, moments bool) {
 	f.mu.Lock()
 	if f.others.Load() && !h.empty() {
@@ -135,7 +135,7 @@ func (f *follower) committed(epoch int64, h *hint, moments bool) {
 	}
 }
 
-// close ends run once it has sent what is left.
+// close ends run once it has sent the last hint.
 func (f *follower) close() {
 	f.mu.Lock()
 	f.closed = true

@@ -327,7 +327,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// Jobs that write what they have read run one after the other at all members.
+// Jobs that write after a read run one after the other at all members.
 func TestAlone(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).Database(t)

@@ -12,7 +12,7 @@ import (
 const (
 	// defaultKeepMoments is the number of moments that the timeline keeps by default.
 	defaultKeepMoments = 100_000
-	// numberAfter is the number of its own commits after which a hub numbers moments, even if nobody reads
+	// numberAfter is the number of its own commits after which a hub numbers moments, even if no reader asks for
 	// them, and numberMost bounds the commits that get their positions in one transaction.
 	numberAfter = 1024
 	numberMost  = 4 * numberAfter
