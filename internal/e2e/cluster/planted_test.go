@@ -60,6 +60,10 @@ var plantedBugs = []planted{
 	},
 }
 
+// chances is the number of times that a bug has to show itself. That of hints does not if the reader's hub reads
+// the log at the moment at which its connections are cut: it reads again over new ones.
+const chances = 5
+
 // TestPlantedBugs builds hubs with a bug. The checker must find each bug, and must find nothing in hubs
 // without it under the same fault.
 func TestPlantedBugs(t *testing.T) {
@@ -68,17 +72,19 @@ func TestPlantedBugs(t *testing.T) {
 	for _, bug := range plantedBugs {
 		t.Run(bug.name, func(t *testing.T) {
 			t.Parallel()
-			for _, edits := range [][]edit{nil, bug.edits} {
+			if err := bug.check(newCampaign(t, onNothing(t))); err != nil {
+				t.Errorf("without the bug the checker reports %v", err)
+			}
+			hub := plant(t, bug.edits)
+			var found error
+			for tries := 0; found == nil && tries < chances; tries++ {
 				b := onNothing(t)
-				if edits != nil {
-					b.hub = plant(t, edits)
-				}
-				c := newCampaign(t, b)
-				err := bug.check(c)
-				t.Logf("with %d edits: %v", len(edits), err)
-				if (err != nil) != (edits != nil) {
-					t.Errorf("with %d edits the checker reports %v", len(edits), err)
-				}
+				b.hub = hub
+				found = bug.check(newCampaign(t, b))
+				t.Logf("with the bug: %v", found)
+			}
+			if found == nil {
+				t.Error("the checker does not find the bug")
 			}
 		})
 	}
