@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 )
 
 func TestText(t *testing.T) {
@@ -45,6 +46,7 @@ func TestFuncConfirmsCancellation(t *testing.T) {
 
 // brokenRun is a run whose Flush fails.
 type brokenRun struct {
+	*agent.Call
 	err   error
 	saved []byte
 	asked chan struct{}
@@ -52,7 +54,10 @@ type brokenRun struct {
 
 func (r *brokenRun) Flush(context.Context) error { return r.err }
 
-func (r *brokenRun) Checkpoint(blob []byte) { r.saved = blob }
+func (r *brokenRun) Checkpoint(blob []byte) error {
+	r.saved = blob
+	return nil
+}
 
 func (r *brokenRun) MessageWaiting() <-chan struct{} { return r.asked }
 
@@ -66,7 +71,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("Checkpoint outside a hub = %v", err)
 	}
 	r := &brokenRun{err: errors.New("disk"), asked: make(chan struct{})}
-	ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: "k"}, r))
+	ctx = agent.WithCall(execution.WithRun(ctx, r), &agent.Call{Key: "k"})
 	if err := agent.CallFrom(ctx).Flush(ctx); !errors.Is(err, r.err) || agent.CallFrom(ctx).Key != "k" {
 		t.Errorf("Flush = %v, want the error of the hub", err)
 	}

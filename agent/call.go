@@ -1,15 +1,14 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -60,70 +59,37 @@ type Call struct {
 	// it has a correlation id of its own.
 	CorrelationID, ParentID string
 
-	run Run
+	run run // nil outside a hub
 }
 
-// Run is the hub's side of a run. The executor's goroutine calls its methods.
-type Run interface {
-	// Flush waits until every event that the executor has yielded is durable. It returns an
-	// error if some events may never become durable.
+// run is the hub's side of a run, with the methods of a Call.
+type run interface {
+	Checkpoint(blob []byte) error
+	CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error)
+	Confirm(uris []string)
+	Delegate(ctx context.Context, d *Delegation) (*Delegated, error)
+	EarlierCheckpoint(ctx context.Context) ([]byte, error)
 	Flush(ctx context.Context) error
-	// Checkpoint stores blob together with the next event.
-	Checkpoint(blob []byte)
-	// MessageWaiting returns a channel that is closed once a further message of the caller
-	// waits for the end of the run.
+	Journal(ctx context.Context) iter.Seq2[[]byte, error]
 	MessageWaiting() <-chan struct{}
+	OutgoingDelegation(ctx context.Context) (*DelegationContext, error)
+	Record(ctx context.Context, record []byte) error
+	UntilDrain(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
-// ErrRedispatched is the cause of an execution's context that ends because an operator has
-// dispatched the message anew. The execution no longer counts. See Call.Forgotten.
-var ErrRedispatched = errors.New("an operator has dispatched the message again")
-
-// ErrResting is the error with which the Execute of an agent with the trait Away ends an execution that would only wait, so that it needs no memory meanwhile. The message stays
-// claimed. The hub continues it in a new execution, with the saved checkpoint, once it is woken,
-// and after a restart. Agents with the trait Serial must not rest.
-var ErrResting = errors.New("the execution is waiting elsewhere")
-
-// NewCall returns a copy of call that uses run. It is for the hub and for tests of executors.
-func NewCall(call Call, run Run) *Call {
-	call.run = run
-	return &call
-}
-
-// Run returns the hub's side of the run of c. It is nil outside a hub, and if c is nil. It is
-// for the hub.
-func (c *Call) Run() Run {
-	if c == nil {
-		return nil
-	}
-	return c.run
-}
-
-// WithUser returns a context for calling an executor with x on behalf of p. The context has the
-// SDK's CallContext, with the extensions of the URIs in active activated. WithUser sets x.User,
-// and passes x.ServiceParams to the CallContext. It is for hubs, workers and tests of
-// executors.
-func WithUser(ctx context.Context, x *a2asrv.ExecutorContext, p *auth.Principal, active []string) context.Context {
-	x.User = &a2asrv.User{Name: cmp.Or(p.DisplayName, p.ID), Authenticated: !p.Anonymous()}
-	if len(p.Claims) > 0 || !p.Anonymous() {
-		x.User.Attributes = map[string]any{"id": p.ID}
-		for k, v := range p.Claims {
-			x.User.Attributes[k] = v
-		}
-	}
-	ctx, call := a2asrv.NewCallContext(auth.WithPrincipal(ctx, p), x.ServiceParams)
-	call.User = x.User
-	for _, uri := range active {
-		call.Extensions().Activate(&a2a.AgentExtension{URI: uri})
-	}
-	return ctx
-}
+var _ run = (*Call)(nil)
 
 type callKey struct{}
 
-// WithCall returns a context that carries c, for calling an executor.
+// WithCall returns a context with a copy of c, for calling an executor in a test. The methods of the
+// copy then behave as outside a hub.
 func WithCall(ctx context.Context, c *Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
+	held := *c
+	held.run = nil
+	if r := execution.Run(ctx); r != nil {
+		held.run = r.(run)
+	}
+	return context.WithValue(ctx, callKey{}, &held)
 }
 
 // CallFrom returns the call that an executor runs for, or nil outside a hub.
@@ -132,14 +98,17 @@ func CallFrom(ctx context.Context) *Call {
 	return c
 }
 
+// outside reports whether there is no hub.
+func (c *Call) outside() bool { return c == nil || c.run == nil }
+
 // Flush waits until every event that the executor has yielded is durable. It returns an error
 // if the run no longer counts, so that its events may never become durable. Outside a hub it
 // does nothing.
 func (c *Call) Flush(ctx context.Context) error {
-	if c != nil && c.run != nil {
-		return c.run.Flush(ctx)
+	if c.outside() {
+		return nil
 	}
-	return nil
+	return c.run.Flush(ctx)
 }
 
 // MaxCheckpoint is the largest size of a checkpoint in bytes.
@@ -161,45 +130,29 @@ func (c *Call) Checkpoint(blob []byte) error {
 	if len(blob) > MaxCheckpoint {
 		return fmt.Errorf("checkpoint of %d bytes: %w", len(blob), ErrCheckpoint)
 	}
-	if c != nil && c.run != nil {
-		c.run.Checkpoint(blob)
+	if c.outside() {
+		return nil
 	}
-	return nil
-}
-
-// earlier is the ability of a Run to find the checkpoint of an earlier task.
-type earlier interface {
-	EarlierCheckpoint(ctx context.Context) ([]byte, error)
+	return c.run.Checkpoint(blob)
 }
 
 // EarlierCheckpoint returns the last checkpoint of the agent's newest earlier task in the same
 // context for the same caller. It returns nil if there is none, and outside a hub.
 func (c *Call) EarlierCheckpoint(ctx context.Context) ([]byte, error) {
-	if c == nil {
+	if c.outside() {
 		return nil, nil
 	}
-	if r, ok := c.run.(earlier); ok {
-		return r.EarlierCheckpoint(ctx)
-	}
-	return nil, nil
-}
-
-// checkpointer is the ability of a Run to find the checkpoint of another task.
-type checkpointer interface {
-	CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error)
+	return c.run.EarlierCheckpoint(ctx)
 }
 
 // CheckpointOf returns the last checkpoint of another task that the agent has performed for the
 // same caller. It returns nil if there is no such task or it has no checkpoint, and outside a
 // hub.
 func (c *Call) CheckpointOf(ctx context.Context, id a2a.TaskID) ([]byte, error) {
-	if c == nil {
+	if c.outside() {
 		return nil, nil
 	}
-	if r, ok := c.run.(checkpointer); ok {
-		return r.CheckpointOf(ctx, id)
-	}
-	return nil, nil
+	return c.run.CheckpointOf(ctx, id)
 }
 
 // Confirming is an executor that calls Call.Confirm for each message whose caller names extensions.
@@ -210,24 +163,14 @@ type Confirming interface {
 	ConfirmsExtensions() bool
 }
 
-// Confirmer is the ability of a hub to confirm the extensions that the agent has activated. A
-// Run may have it.
-type Confirmer interface {
-	// Confirm receives the URIs of the extensions that are active for the message.
-	Confirm(uris []string)
-}
-
 // Confirm declares which of the extensions that the caller named are active for this message:
 // those with the given URIs, or none if uris is empty. A response of the hub that has not begun
 // yet lists them in A2A-Extensions, in the caller's order, and omits those that the caller did
 // not name. The last call of a run counts. Without a call, the hub confirms the extensions that
 // the agent's card declares. Outside a hub, and in a worker, Confirm does nothing.
 func (c *Call) Confirm(uris []string) {
-	if c == nil {
-		return
-	}
-	if hub, ok := c.run.(Confirmer); ok {
-		hub.Confirm(uris)
+	if !c.outside() {
+		c.run.Confirm(uris)
 	}
 }
 
@@ -235,16 +178,10 @@ func (c *Call) Confirm(uris []string) {
 // for the end of this run. An executor that has sent AUTH_REQUIRED and waits for anything but a
 // message should end its run then. Outside a hub the channel is nil.
 func (c *Call) MessageWaiting() <-chan struct{} {
-	if c != nil && c.run != nil {
-		return c.run.MessageWaiting()
+	if c.outside() {
+		return nil
 	}
-	return nil
-}
-
-// Drainer is the ability of a hub to announce that it stops. A Run may have it.
-type Drainer interface {
-	// UntilDrain returns a context that ends with ctx, or earlier when the hub begins to drain.
-	UntilDrain(ctx context.Context) (context.Context, context.CancelFunc)
+	return c.run.MessageWaiting()
 }
 
 // UntilDrain returns a context that ends with ctx, or earlier when the hub begins to drain. Use
@@ -252,10 +189,8 @@ type Drainer interface {
 // the hub. After this call an executor that Resumes may end its run on drain without a final event;
 // the next process executes the message again. Outside a hub the context ends with ctx alone.
 func (c *Call) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
-	if c != nil {
-		if hub, ok := c.run.(Drainer); ok {
-			return hub.UntilDrain(ctx)
-		}
+	if c.outside() {
+		return context.WithCancel(ctx)
 	}
-	return context.WithCancel(ctx)
+	return c.run.UntilDrain(ctx)
 }

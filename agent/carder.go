@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
 )
 
 // CardRequest describes a request for a public card. The requester is not authenticated.
@@ -24,14 +23,4 @@ type Carder interface {
 	// The registered card still decides which content types and skills the agent accepts.
 	// CardFor may be called concurrently.
 	CardFor(ctx context.Context, r *CardRequest) *a2a.AgentCard
-}
-
-// CarderOf returns e, or the executor that With has wrapped, as a Carder. It returns nil if
-// that does not implement Carder.
-func CarderOf(e a2asrv.AgentExecutor) Carder {
-	if d, ok := e.(described); ok {
-		return CarderOf(d.AgentExecutor)
-	}
-	c, _ := e.(Carder)
-	return c
 }

@@ -42,13 +42,6 @@ type Delegated struct {
 	Text string
 }
 
-// Delegator is the ability of a hub to let agents ask each other. A Run may have it.
-type Delegator interface {
-	// Delegate sends d to another agent. It waits until the task of that agent has ended or
-	// waits for input, or until ctx ends.
-	Delegate(ctx context.Context, d *Delegation) (*Delegated, error)
-}
-
 // ErrNoDelegation is returned where an executor cannot ask other agents: outside a hub, and in
 // Cancel.
 var ErrNoDelegation = errors.New("no other agents can be asked here")
@@ -57,12 +50,10 @@ var ErrNoDelegation = errors.New("no other agents can be asked here")
 // input. The new task belongs to the same caller. It is a child of the executor's task: the hub
 // cancels it together with its parent. The new task continues if ctx ends for another reason.
 func (c *Call) Delegate(ctx context.Context, d *Delegation) (*Delegated, error) {
-	if c != nil {
-		if hub, ok := c.run.(Delegator); ok {
-			return hub.Delegate(ctx, d)
-		}
+	if c.outside() {
+		return nil, ErrNoDelegation
 	}
-	return nil, ErrNoDelegation
+	return c.run.Delegate(ctx, d)
 }
 
 // DelegationContext is the chain of agents through which a piece of work has passed, and the
@@ -79,23 +70,13 @@ type DelegationContext struct {
 	Deadline time.Time
 }
 
-// Propagator is the ability of a hub to limit the work that its agents pass to agents
-// elsewhere. A Run may have it.
-type Propagator interface {
-	// OutgoingDelegation returns the delegation context of a message to an agent elsewhere, or
-	// an error if the executor may not ask one.
-	OutgoingDelegation(ctx context.Context) (*DelegationContext, error)
-}
-
 // OutgoingDelegation returns the delegation context that an executor sends with a message to an
 // agent elsewhere. It prevents work from circling or continuing without end. Delegate sends it
 // by itself. If OutgoingDelegation returns an error, the executor must not ask another agent.
 // Outside a hub the context is nil.
 func (c *Call) OutgoingDelegation(ctx context.Context) (*DelegationContext, error) {
-	if c != nil {
-		if hub, ok := c.run.(Propagator); ok {
-			return hub.OutgoingDelegation(ctx)
-		}
+	if c.outside() {
+		return nil, nil
 	}
-	return nil, nil
+	return c.run.OutgoingDelegation(ctx)
 }

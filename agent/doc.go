@@ -2,10 +2,13 @@
 // properties with it, and sends its requests to the hub.
 //
 // An agent is the SDK's a2asrv.AgentExecutor, unchanged. This package adds to the SDK
-// the [Traits] that an executor declares, the [Call] that it runs for, and [Flush], which waits
-// until its events are durable. [Checkpoint] stores the state from which a run continues after
-// a crash. A [Raw] event passes JSON on unchanged. [Delegate] asks another agent of the hub.
-// The kinds of agents that Parley includes are in packages below this one.
+// the [Traits] that an executor declares, and the [Call] that it runs for:
+//
+//	call := agent.CallFrom(ctx)
+//
+// [Call.Flush] waits until the events of the run are durable. [Call.Checkpoint] stores the state from
+// which a run continues after a crash. [Call.Delegate] asks another agent of the hub. A [Raw] event
+// passes JSON on unchanged. Package remote is an agent elsewhere.
 //
 // Package worker performs an agent in a process of its own, over a bus.
 //
@@ -30,6 +33,6 @@
 //
 // # Testing
 //
-// A test can range over the events of an executor without a hub. CallFrom then returns nil, and
-// Flush returns at once.
+// A test can range over the events of an executor without a hub. CallFrom then returns nil, or the
+// Call of WithCall, and Flush returns at once.
 package agent

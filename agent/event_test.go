@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/auth"
 )
 
 func TestEvents(t *testing.T) {
@@ -29,39 +28,6 @@ func TestEvents(t *testing.T) {
 	whole := &a2a.TaskArtifactUpdateEvent{TaskID: "t", ContextID: "c", Artifact: artifact, LastChunk: true}
 	if diff := cmp.Diff(whole, agent.Artifact(x, artifact)); diff != "" {
 		t.Errorf("Artifact (-want +got):\n%s", diff)
-	}
-}
-
-func TestWithUser(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		principal auth.Principal
-		want      a2asrv.User
-	}{
-		{auth.Principal{ID: "ann"}, a2asrv.User{Name: "ann", Authenticated: true, Attributes: map[string]any{"id": "ann"}}},
-		{
-			auth.Principal{ID: "ann", DisplayName: "Ann", Claims: map[string]string{"team": "red"}},
-			a2asrv.User{Name: "Ann", Authenticated: true, Attributes: map[string]any{"id": "ann", "team": "red"}},
-		},
-		{auth.Principal{ID: auth.Local}, a2asrv.User{Name: auth.Local}},
-		{
-			auth.Principal{ID: auth.Local, Claims: map[string]string{"team": "red"}},
-			a2asrv.User{Name: auth.Local, Attributes: map[string]any{"id": auth.Local, "team": "red"}},
-		},
-	}
-	for _, tt := range tests {
-		x := &a2asrv.ExecutorContext{ServiceParams: a2asrv.NewServiceParams(nil)}
-		ctx := agent.WithUser(t.Context(), x, &tt.principal, []string{"urn:x"})
-		if diff := cmp.Diff(&tt.want, x.User); diff != "" {
-			t.Errorf("user of %+v (-want +got):\n%s", tt.principal, diff)
-		}
-		if got := auth.PrincipalFrom(ctx); got != &tt.principal {
-			t.Errorf("principal = %+v, want %+v", got, tt.principal)
-		}
-		call, ok := a2asrv.CallContextFrom(ctx)
-		if !ok || call.User != x.User || !call.Extensions().Active(&a2a.AgentExtension{URI: "urn:x"}) {
-			t.Errorf("call context = %+v, %t", call, ok)
-		}
 	}
 }
 

@@ -5,39 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/parley-a2a/parley/internal/execution"
 )
 
-// Limits of a journal.
-const (
-	// MaxRecord is the largest size of a record in bytes.
-	MaxRecord = 16 << 20
-	// MaxJournal is the largest size of all records of a task in bytes.
-	MaxJournal = 64 << 20
-	// MaxRecords is the largest number of records of a task.
-	MaxRecords = 10_000
-)
-
-// ErrJournal is returned for a record that exceeds a limit of the journal.
+// ErrJournal is returned for a record that exceeds a limit of the journal: 16 MiB in a record,
+// 64 MiB or 10,000 records in a journal.
 var ErrJournal = errors.New("the journal of the task is full")
-
-// Journaler is the ability of a hub to keep a journal for a run. A Run may have it; its
-// methods are called by the executor's goroutine.
-type Journaler interface {
-	// Journal yields the records of the task that are durable, the oldest first.
-	Journal(ctx context.Context) iter.Seq2[[]byte, error]
-	// Record adds a record to the journal.
-	Record(ctx context.Context, record []byte) error
-}
 
 // Journal yields the records that executions of an agent with AfterCrash Resume have added for the task, the
 // oldest first. It yields those of this execution only once they are durable. A journal
 // holds data that grows with the work, and a Checkpoint its current position. Journal yields
 // nothing outside a hub, for other agents, and if the store does not support journals.
 func (c *Call) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
-	if hub := c.journaler(); hub != nil {
-		return hub.Journal(ctx)
+	if c.outside() {
+		return func(func([]byte, error) bool) {}
 	}
-	return func(func([]byte, error) bool) {}
+	return c.run.Journal(ctx)
 }
 
 // Record adds a record to the journal of the task. The record becomes durable in one step with
@@ -51,20 +35,11 @@ func (c *Call) Record(ctx context.Context, record []byte) error {
 	switch {
 	case len(record) == 0:
 		return errors.New("record is empty")
-	case len(record) > MaxRecord:
+	case len(record) > execution.MaxRecord:
 		return fmt.Errorf("record of %d bytes: %w", len(record), ErrJournal)
 	}
-	if hub := c.journaler(); hub != nil {
-		return hub.Record(ctx, record)
-	}
-	return nil
-}
-
-// journaler returns the Journaler of the run, or nil.
-func (c *Call) journaler() Journaler {
-	if c == nil {
+	if c.outside() {
 		return nil
 	}
-	hub, _ := c.run.(Journaler)
-	return hub
+	return c.run.Record(ctx, record)
 }

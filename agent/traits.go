@@ -19,7 +19,7 @@ type Traits struct {
 	Pure bool
 	// Away declares that runs only wait for work that is done outside the hub, and that they can be
 	// resumed (Resume). They do not count towards the hub's limit of runs, and a hub that stops
-	// does not wait for them. They may end with ErrResting. A run may begin while the hub still
+	// does not wait for them. A run may begin while the hub still
 	// stores the message that creates its task: the executor must cause no effect before Call.Flush
 	// has returned nil. If the message cannot be stored, the context of the run ends, and the task
 	// never exists for any reader.
@@ -71,7 +71,7 @@ type Described interface {
 	Traits() Traits
 }
 
-// With returns e with the given traits.
+// With returns e with the given traits. If e is a Carder or Confirming, it remains so.
 func With(e a2asrv.AgentExecutor, t Traits) a2asrv.AgentExecutor {
 	return described{e, t}
 }
@@ -83,6 +83,9 @@ type described struct {
 
 // Traits implements Described.
 func (d described) Traits() Traits { return d.traits }
+
+// Unwrap returns the executor that With has wrapped.
+func (d described) Unwrap() a2asrv.AgentExecutor { return d.AgentExecutor }
 
 // TraitsOf returns the traits of e, with the AfterCrash that Pure and Away imply.
 func TraitsOf(e a2asrv.AgentExecutor) Traits {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/task"
 )
@@ -46,31 +47,30 @@ func (j *job) callContext() (*a2asrv.ExecutorContext, context.Context, error) {
 		params[a2a.SvcParamExtensions] = w.Extensions
 	}
 	x.ServiceParams = a2asrv.NewServiceParams(params)
-	return x, agent.WithCall(agent.WithUser(ctx, x, principal, w.Extensions), agent.NewCall(agent.Call{
+	return x, agent.WithCall(execution.WithRun(execution.WithUser(ctx, x, principal, w.Extensions), agentRun{job: j}), &agent.Call{
 		Key: w.Key, Attempt: w.Attempt, Agent: j.run.Name, Skill: w.Skill, Message: w.Message, Metadata: w.Metadata, Others: w.Others,
 		Extensions: w.Extensions, Task: w.Stored, CorrelationID: j.env.Correlation, ParentID: w.ParentID,
 		AcceptedOutputModes: w.AcceptedOutputModes,
-	}, agentRun{j})), nil
+	}), nil
 }
 
-// agentRun implements agent.Run for executors of a worker.
-type agentRun struct{ *job }
-
-var (
-	_ agent.Run        = agentRun{}
-	_ agent.Propagator = agentRun{}
-)
+// agentRun is the hub's side of the run of a worker's executor. The protocol of workers has no
+// checkpoints, journals and delegation: for these it is a nil Call.
+type agentRun struct {
+	*agent.Call
+	job *job
+}
 
 // errLost is returned by Flush if the hub may never store the events.
 var errLost = errors.New("the run was superseded")
 
-// Flush implements agent.Run: it waits until the hub has confirmed all events.
-func (j agentRun) Flush(ctx context.Context) error {
+// Flush waits until the hub has confirmed all events.
+func (r agentRun) Flush(ctx context.Context) error {
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
-	defer context.AfterFunc(j.ctx, stop)()
+	defer context.AfterFunc(r.job.ctx, stop)()
 	switch {
-	case j.buffer.flush(watched):
+	case r.job.buffer.flush(watched):
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -78,17 +78,14 @@ func (j agentRun) Flush(ctx context.Context) error {
 	return errLost
 }
 
-// Checkpoint implements agent.Run. It drops blob, because the protocol of workers has no
-// checkpoints.
-func (j agentRun) Checkpoint([]byte) {}
+// MessageWaiting returns a channel that is closed once a message waits.
+func (r agentRun) MessageWaiting() <-chan struct{} { return r.job.asked }
 
-// MessageWaiting implements agent.Run.
-func (j agentRun) MessageWaiting() <-chan struct{} { return j.asked }
-
-// OutgoingDelegation implements agent.Propagator.
-func (j agentRun) OutgoingDelegation(context.Context) (*agent.DelegationContext, error) {
-	if j.work.Alone != "" {
-		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, j.work.Alone)
+// OutgoingDelegation returns the delegation context that came with the work.
+func (r agentRun) OutgoingDelegation(context.Context) (*agent.DelegationContext, error) {
+	w := r.job.work
+	if w.Alone != "" {
+		return nil, a2a.NewError(a2a.ErrUnsupportedOperation, w.Alone)
 	}
-	return &agent.DelegationContext{Chain: j.env.Chain, Hops: j.work.Hops, Budget: j.work.Budget, Deadline: j.env.Deadline.Time()}, nil
+	return &agent.DelegationContext{Chain: r.job.env.Chain, Hops: w.Hops, Budget: w.Budget, Deadline: r.job.env.Deadline.Time()}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
+	"github.com/parley-a2a/parley/internal/execution"
 )
 
 // execute runs the executor and buffers its events.
@@ -132,9 +133,8 @@ func (j *job) runCancel(c *protocol.Cancel) {
 	}
 	x.Message = nil
 	_ = json.Unmarshal(c.Metadata, &x.Metadata) // invalid metadata is dropped
-	call := agent.NewCall(*agent.CallFrom(ctx), nil)
-
-	for ev, err := range j.run.Executor.Cancel(agent.WithCall(ctx, call), x) {
+	ctx = agent.WithCall(execution.WithRun(ctx, nil), agent.CallFrom(ctx))
+	for ev, err := range j.run.Executor.Cancel(ctx, x) {
 		if err != nil {
 			j.refuse(err.Error())
 			return

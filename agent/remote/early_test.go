@@ -10,10 +10,11 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/internal/execution"
 )
 
 // lostRun is a run whose task could not be stored.
-type lostRun struct{ agent.Run }
+type lostRun struct{ *agent.Call }
 
 func (lostRun) Flush(context.Context) error { return errors.New("the task could not be stored") }
 
@@ -27,8 +28,8 @@ func TestNothingIsSentForATaskThatIsNotStored(t *testing.T) {
 	x := &a2asrv.ExecutorContext{
 		Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("hi")), TaskID: "t", ContextID: "c",
 	}
-	call := agent.Call{Key: "t/1", Attempt: 1, Agent: "far", Message: newSend("hi").Message.Body}
-	ctx := agent.WithCall(agent.WithUser(t.Context(), x, alice.Principal, nil), agent.NewCall(call, lostRun{}))
+	call := &agent.Call{Key: "t/1", Attempt: 1, Agent: "far", Message: newSend("hi").Message.Body}
+	ctx := agent.WithCall(execution.WithRun(execution.WithUser(t.Context(), x, alice.Principal, nil), lostRun{}), call)
 	for ev, err := range a.Execute(ctx, x) {
 		t.Errorf("the run yields %v, %v, want nothing", ev, err)
 	}

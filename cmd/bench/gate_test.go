@@ -33,7 +33,7 @@ func TestGate(t *testing.T) {
 		"too noisy":           {record, ratio([]float64{0.3, 0.4, 0.5}, []float64{2.5}), errNoisy, exitNoisy},
 		// A clear regression of one ratio is found beside a noisy one.
 		"noisy rate, more processor time": {record, ratio([]float64{0.3, 0.4, 0.5}, []float64{3, 3}), errRegression, 1},
-		// A run with a spread of 20 % tolerates what a steady one does not.
+		// A difference that is too large for a steady run is within a spread of 20 %.
 		"lower rate within its spread": {record, ratio([]float64{0.33, 0.36, 0.4}, []float64{2.5}), nil, 0},
 		"another row":                  {record[:1], ratio([]float64{0.4}, []float64{2.5}), errNoRecord, 1},
 		"no ratios":                    {record, nil, errNoRecord, 1},

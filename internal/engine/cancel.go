@@ -235,7 +235,7 @@ func (e *Engine) cancelExecutor(ctx context.Context, l *live, c *op.Caller, r *o
 		if err := e.resumeCall(ctx, l, &call); err != nil {
 			return nil
 		}
-		ctx = agent.WithCall(ctx, agent.NewCall(call, nil))
+		ctx = agent.WithCall(ctx, &call)
 	}
 	for ev, err := range a.Executor.Cancel(ctx, ec) {
 		if err != nil {

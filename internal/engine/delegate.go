@@ -22,9 +22,7 @@ import (
 // childPage is the number of children that are read and canceled in one step.
 const childPage = 100
 
-var _ agent.Delegator = (*run)(nil)
-
-// Delegate implements agent.Delegator.
+// Delegate implements agent.Call.Delegate.
 func (r *run) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
 	if err := r.awaitStored(ctx); err != nil {
 		return nil, fmt.Errorf("delegate: %w", err)

@@ -17,8 +17,6 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ agent.Propagator = (*run)(nil)
-
 // hubName returns the name of a hub in delegation chains. The name reveals nothing about the
 // hub, and stays the same as long as the key does.
 func hubName(key []byte) string {
@@ -92,7 +90,7 @@ func (r *run) nextContext(ctx context.Context) (*delegation.Context, error) {
 	return &next, err
 }
 
-// OutgoingDelegation implements agent.Propagator.
+// OutgoingDelegation implements agent.Call.OutgoingDelegation.
 func (r *run) OutgoingDelegation(ctx context.Context) (*agent.DelegationContext, error) {
 	r.spent.mu.Lock()
 	defer r.spent.mu.Unlock()

@@ -5,13 +5,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/task"
 )
 
-var _ agent.Drainer = (*run)(nil)
-
-// UntilDrain implements agent.Drainer.
+// UntilDrain implements agent.Call.UntilDrain.
 func (r *run) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	r.drains.Store(true)
 	until, cancel := context.WithCancelCause(ctx)

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/delegation"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/task"
@@ -130,7 +131,7 @@ func (r *run) context() (*a2asrv.ExecutorContext, context.Context, error) {
 			return nil, nil, err
 		}
 	}
-	return ec, agent.WithCall(ctx, agent.NewCall(call, r)), nil
+	return ec, agent.WithCall(execution.WithRun(ctx, r), &call), nil
 }
 
 // patient calls f until the store answers, or the run ends: a store that cannot be read for a while
@@ -165,7 +166,7 @@ func (e *Engine) execContext(ctx context.Context, l *live, name task.Agent, rec 
 	if e.cfg.Asserter != nil {
 		ctx = auth.WithAsserter(ctx, e.cfg.Asserter)
 	}
-	return ec, agent.WithUser(ctx, ec, rec.Principal, e.Activated(name, rec.Extensions)), nil
+	return ec, execution.WithUser(ctx, ec, rec.Principal, e.Activated(name, rec.Extensions)), nil
 }
 
 // serviceParams returns the service parameters in the form that the SDK's executors expect:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/task"
 )
@@ -27,7 +28,7 @@ type extensions struct {
 
 func extensionsOf(a *Agent) extensions {
 	var x extensions
-	if c, ok := a.Executor.(agent.Confirming); ok {
+	if c, ok := execution.As[agent.Confirming](a.Executor); ok {
 		x.confirming = c.ConfirmsExtensions()
 	}
 	for _, ext := range a.Card.Capabilities.Extensions {
@@ -118,9 +119,7 @@ func (e *Engine) ActiveIn(name task.Agent, named []string, confirmed *Confirmati
 	return active
 }
 
-var _ agent.Confirmer = (*run)(nil)
-
-// Confirm implements agent.Confirmer. It ignores a run whose message is older than the one that
+// Confirm implements agent.Call.Confirm. It ignores a run whose message is older than the one that
 // was confirmed last.
 func (r *run) Confirm(uris []string) {
 	l := r.live

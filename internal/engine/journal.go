@@ -6,10 +6,9 @@ import (
 	"iter"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/task"
 )
-
-var _ agent.Journaler = (*run)(nil)
 
 // pendingRecord is a record that belongs to the event with number seq, see
 // pendingCheckpoint.
@@ -85,7 +84,7 @@ func (s *extras) empty() bool { return s.checkpoint.blob == nil && len(s.records
 // extrasLocked returns the data that may be stored together with the events so far.
 func (r *run) extrasLocked() extras { return extras{r.checkpoints.upTo(r.seq), r.records.upTo(r.seq)} }
 
-// Journal implements agent.Journaler.
+// Journal implements agent.Call.Journal.
 func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if !r.resumes() {
@@ -121,7 +120,7 @@ func (e *Engine) journal(ctx context.Context, key task.Key) iter.Seq2[task.Recor
 	}
 }
 
-// Record implements agent.Journaler.
+// Record implements agent.Call.Record.
 func (r *run) Record(ctx context.Context, record []byte) error {
 	if !r.resumes() {
 		return nil
@@ -135,7 +134,7 @@ func (r *run) Record(ctx context.Context, record []byte) error {
 		return nil
 	}
 	j := r.records
-	if j.last >= agent.MaxRecords || j.size+int64(len(record)) > agent.MaxJournal {
+	if j.last >= execution.MaxRecords || j.size+int64(len(record)) > execution.MaxJournal {
 		return fmt.Errorf("record %d, %d bytes after %d: %w", j.last+1, len(record), j.size, agent.ErrJournal)
 	}
 	j.last++

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -161,9 +162,9 @@ func TestRecordAloneIsStoredSoon(t *testing.T) {
 func TestJournalIsBounded(t *testing.T) {
 	t.Parallel()
 	x := &executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
-		large := make([]byte, agent.MaxRecord)
+		large := make([]byte, execution.MaxRecord)
 		var texts []string
-		for range agent.MaxJournal / agent.MaxRecord {
+		for range execution.MaxJournal / execution.MaxRecord {
 			texts = append(texts, fmt.Sprint(agent.CallFrom(ctx).Record(ctx, large)))
 		}
 		full := agent.CallFrom(ctx).Record(ctx, []byte("x"))

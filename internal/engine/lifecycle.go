@@ -21,7 +21,7 @@ const (
 var errStopped = errors.New("engine has stopped")
 
 // Run recovers the tasks of an earlier process, and works until ctx ends. It continues tasks that
-// rest (agent.ErrResting) in the background. Then it drains: it
+// rest (execution.ErrResting) in the background. Then it drains: it
 // admits no more messages and lets runs end within DrainTimeout; if there are other hubs, only those
 // that they could not repeat. It then fences and stops the remaining runs, which the next process or
 // another hub recovers. Run returns when all goroutines of the

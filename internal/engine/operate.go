@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -151,7 +151,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		stopped = l.run
 		l.mu.Unlock()
 		if stopped != nil {
-			stopped.fence(agent.ErrRedispatched) // before another run can claim the task
+			stopped.fence(execution.ErrRedispatched) // before another run can claim the task
 		}
 		again, en, err := task.Apply(c.Next, l.operatorEntry(h.State, "redrive", ""))
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -35,7 +36,7 @@ func resting(done <-chan struct{}, received chan<- *agent.Call) *executor {
 		case <-done:
 			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 		default:
-			yield(nil, agent.ErrResting)
+			yield(nil, execution.ErrResting)
 		}
 	}}
 }
@@ -154,7 +155,7 @@ func TestRousedMeanwhile(t *testing.T) {
 				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
 				return
 			}
-			yield(nil, agent.ErrResting)
+			yield(nil, execution.ErrResting)
 		}}, mayRest))
 		id := b.send(now(text("hi"))).Head.ID
 		<-began
@@ -239,7 +240,7 @@ func TestManyRestingTasksAtStart(t *testing.T) {
 			<-proceed
 			_ = agent.CallFrom(ctx).Flush(ctx)
 			<-received
-			yield(nil, agent.ErrResting)
+			yield(nil, execution.ErrResting)
 		}}, mayRest))
 		synctest.Wait()
 		if got := b.Stats(); got.Runs != 256 || runtime.NumGoroutine() > n {

@@ -83,20 +83,21 @@ func (n *pendingCheckpoints) pendingUpTo(seq int64) bool {
 // resumes reports whether the agent continues after a crash.
 func (r *run) resumes() bool { return r.traits.AfterCrash == agent.Resume }
 
-// Checkpoint implements agent.Run.
-func (r *run) Checkpoint(blob []byte) {
+// Checkpoint implements agent.Call.Checkpoint.
+func (r *run) Checkpoint(blob []byte) error {
 	if !r.resumes() || len(blob) == 0 {
-		return
+		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return
+		return nil
 	}
 	if r.checkpoints == nil {
 		r.checkpoints = new(pendingCheckpoints)
 	}
 	r.checkpoints.next = blob
+	return nil
 }
 
 // assignToNext assigns the waiting checkpoint and records to the next event.
@@ -156,7 +157,7 @@ func (r *run) applyAlone(c *task.Change, s *extras) error {
 	return nil
 }
 
-// MessageWaiting implements agent.Run.
+// MessageWaiting implements agent.Call.MessageWaiting.
 func (r *run) MessageWaiting() <-chan struct{} {
 	r.live.mu.Lock()
 	defer r.live.mu.Unlock()

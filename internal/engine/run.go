@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
@@ -68,7 +69,7 @@ type run struct {
 	// notified is set once it is closed. live.mu guards both.
 	asked    chan struct{}
 	notified bool
-	// resting is set if the executor has ended with agent.ErrResting.
+	// resting is set if the executor has ended with execution.ErrResting.
 	resting bool
 	// drains is set while the executor waits for the drain of the engine (UntilDrain). drained is
 	// set if the run has ended because of the drain.
@@ -185,7 +186,7 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 	for ev, err := range events {
 		at := time.Now()
 		r.watch.touch(at)
-		if errors.Is(err, agent.ErrResting) && rests(&r.traits) {
+		if errors.Is(err, execution.ErrResting) && rests(&r.traits) {
 			r.resting = true
 			return
 		}
@@ -556,7 +557,7 @@ func (r *run) fence(cause error) {
 }
 
 // Flush waits until all events yielded so far are durable. It returns an error if the run was
-// fenced: then the last events may have been dropped. It implements agent.Run.
+// fenced: then the last events may have been dropped. It implements agent.Call.Flush.
 func (r *run) Flush(ctx context.Context) error {
 	if err := r.awaitStored(ctx); err != nil {
 		return err

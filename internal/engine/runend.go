@@ -28,7 +28,7 @@ func (r *run) failed(err error) {
 }
 
 // unreadable fails the task because of an event of the agent. The reason names a member of a raw event; that
-// for another event may have what is not for callers.
+// for another event may have content that is not for callers.
 func (r *run) unreadable(err error, raw bool) {
 	if !raw {
 		r.failed(fmt.Errorf("event of agent %q: %w", r.agent.Name, err))

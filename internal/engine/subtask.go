@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/op"
 )
 
@@ -12,7 +12,7 @@ import (
 // message creates no task or is not sent from a run. In all other respects the message is the
 // caller's: names that only the hub may set are not trusted.
 func (a *admission) adopt(ctx context.Context) (*run, error) {
-	r, _ := agent.CallFrom(ctx).Run().(*run)
+	r, _ := execution.Run(ctx).(*run)
 	if r == nil || r.engine != a.engine || a.lineage != nil || r.live.ref.owner != a.caller.Principal.Owner() {
 		return nil, nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/trust"
@@ -142,7 +143,7 @@ func (w *wrapped) Traits() agent.Traits {
 
 // ConfirmsExtensions implements agent.Confirming.
 func (w *wrapped) ConfirmsExtensions() bool {
-	c, ok := w.inner.(agent.Confirming)
+	c, ok := execution.As[agent.Confirming](w.inner)
 	return ok && c.ConfirmsExtensions()
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 )
 
 // resumes reports whether the agent itself continues from its checkpoints.
@@ -47,7 +48,7 @@ func (r *request) perform(ctx context.Context) {
 		inner.Saved, inner.Task, inner.Sealed = nil, nil, nil
 		inner.Attempt = tries
 	}
-	ctx = agent.WithCall(ctx, agent.NewCall(inner, &innerRun{r}))
+	ctx = agent.WithCall(execution.WithRun(ctx, &innerRun{r.call, r}), &inner)
 	for ev, err := range r.wrapped.inner.Execute(ctx, r.ec) {
 		if err == nil && asks(ev) {
 			r.checkpoint.Phase = asked
@@ -122,42 +123,39 @@ func asks(ev a2a.Event) bool {
 	return false
 }
 
-// innerRun is the agent.Run of a wrapped agent.
-type innerRun struct{ v *request }
-
-var (
-	_ agent.Run       = (*innerRun)(nil)
-	_ agent.Delegator = (*innerRun)(nil)
-	_ agent.Drainer   = (*innerRun)(nil)
-	_ agent.Journaler = (*innerRun)(nil)
-	_ agent.Confirmer = (*innerRun)(nil)
-)
-
-// Flush implements agent.Run.
-func (i *innerRun) Flush(ctx context.Context) error { return i.v.call.Flush(ctx) }
-
-// Checkpoint implements agent.Run. It stores the agent's checkpoint together with that of the
-// gate.
-func (i *innerRun) Checkpoint(blob []byte) {
-	if !i.v.resumes() {
-		return
-	}
-	i.v.inner = blob
-	_ = i.v.save() // if it is too large, the previous one remains
+// innerRun is the hub's side of the run of a wrapped agent: that of the wrapper, except for the
+// checkpoints and the journal, which the wrapper uses itself.
+type innerRun struct {
+	*agent.Call
+	v *request
 }
 
-// MessageWaiting implements agent.Run.
-func (i *innerRun) MessageWaiting() <-chan struct{} { return i.v.call.MessageWaiting() }
+// Checkpoint stores the agent's checkpoint together with that of the gate.
+func (i *innerRun) Checkpoint(blob []byte) error {
+	if !i.v.resumes() {
+		return nil
+	}
+	before := i.v.inner
+	i.v.inner = blob
+	err := i.v.save()
+	if err != nil { // too large together
+		i.v.inner = before
+	}
+	return err
+}
 
-// Confirm implements agent.Confirmer.
-func (i *innerRun) Confirm(uris []string) { i.v.call.Confirm(uris) }
+// EarlierCheckpoint returns nil: checkpoints of other tasks are those of the gate.
+func (i *innerRun) EarlierCheckpoint(context.Context) ([]byte, error) { return nil, nil }
 
-// Journal implements agent.Journaler.
+// CheckpointOf returns nil, like EarlierCheckpoint.
+func (i *innerRun) CheckpointOf(context.Context, a2a.TaskID) ([]byte, error) { return nil, nil }
+
+// Journal yields the records of the agent.
 func (i *innerRun) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	return i.v.own().Journal(ctx)
 }
 
-// Record implements agent.Journaler.
+// Record adds a record of the agent.
 func (i *innerRun) Record(ctx context.Context, record []byte) error {
 	return i.v.own().Record(ctx, record)
 }
@@ -170,13 +168,8 @@ func (r *request) own() *agent.Call {
 	return nil
 }
 
-// Delegate implements agent.Delegator.
-func (i *innerRun) Delegate(ctx context.Context, d *agent.Delegation) (*agent.Delegated, error) {
-	return i.v.call.Delegate(ctx, d)
-}
-
-// UntilDrain implements agent.Drainer. Only an agent that resumes may end its run at a drain,
-// while the gate itself always may.
+// UntilDrain announces the end of the hub only to an agent that resumes, which may end its run
+// then, while the gate itself always may.
 func (i *innerRun) UntilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !i.v.resumes() {
 		return context.WithCancel(ctx)

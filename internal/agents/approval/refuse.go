@@ -75,7 +75,7 @@ func (r *request) summary(ctx context.Context) string {
 	if r.wrapper.Summarizer == "" {
 		return short
 	}
-	ctx, cancel := context.WithTimeout(agent.WithCall(ctx, r.call), summaryTime)
+	ctx, cancel := context.WithTimeout(ctx, summaryTime)
 	defer cancel()
 	text := clip.FitBytes(r.words(), longestText) + r.conversation()
 	ask := "Summarise for the owner of this hub, in a few sentences, the request of a caller that the hub does not trust. " +
@@ -85,7 +85,7 @@ func (r *request) summary(ctx context.Context) string {
 		"caller": r.name(), "skill": r.skill, "level": r.wrapper.Trust.Level(ctx, trust.Subject(r.caller.ID)).Level.String(),
 		"said": text,
 	}}
-	got, err := agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{
+	got, err := r.call.Delegate(ctx, &agent.Delegation{
 		Agent: r.wrapper.Summarizer, Message: m, Key: "gate summary " + r.call.Key,
 	})
 	if err != nil || got.State != task.Completed || strings.TrimSpace(got.Text) == "" {

@@ -68,7 +68,7 @@ func (o *fixture) repeat(name task.Agent, who, contextID, text string) string {
 	o.t.Helper()
 	id := a2a.TaskID(fmt.Sprint("task-", o.n))
 	ctx := auth.WithPrincipal(o.t.Context(), &auth.Principal{ID: who})
-	ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: string(id) + "/1", Agent: name}, nil))
+	ctx = agent.WithCall(ctx, &agent.Call{Key: string(id) + "/1", Agent: name})
 	ec := &a2asrv.ExecutorContext{TaskID: id, ContextID: contextID, Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
 	var last string
 	for _, a := range o.desk.Agents() {
@@ -203,7 +203,7 @@ func TestMeetingsNeverOverlap(t *testing.T) {
 			all.Go(func() {
 				id := a2a.TaskID(fmt.Sprint(i))
 				ctx := auth.WithPrincipal(t.Context(), &auth.Principal{ID: "ann"})
-				ctx = agent.WithCall(ctx, agent.NewCall(agent.Call{Key: string(id) + "/1"}, nil))
+				ctx = agent.WithCall(ctx, &agent.Call{Key: string(id) + "/1"})
 				text := fmt.Sprintf("2000-01-03 %02d:00", 9+i%8)
 				ec := &a2asrv.ExecutorContext{TaskID: id, ContextID: string(id), Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(text))}
 				for ev := range executor.Execute(ctx, ec) {

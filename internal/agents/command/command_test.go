@@ -389,7 +389,7 @@ func TestEnvironment(t *testing.T) {
 	a := shell(`env | grep -E '^(PARLEY_|COMMAND_TEST_)' | sort; stat -c %a "$PARLEY_MESSAGE_FILE" "$PARLEY_RUN_DIR"; cat "$PARLEY_MESSAGE_FILE"`)
 	a.Env = []string{"COMMAND_TEST_B=agent", "PARLEY_TASK_ID=forged"}
 	raw := `{"messageId":"m","unknown":1}`
-	call := agent.NewCall(agent.Call{Key: "task-1/1", Attempt: 2, Skill: "s\x00kill", Message: []byte(raw), CorrelationID: "c-1"}, nil)
+	call := &agent.Call{Key: "task-1/1", Attempt: 2, Skill: "s\x00kill", Message: []byte(raw), CorrelationID: "c-1"}
 	r := executeWith(agent.WithCall(t.Context(), call), t, a, asking("x"), nil)
 	dir := ""
 	for line := range strings.Lines(r.text()) {
@@ -427,7 +427,7 @@ func TestAcceptedModes(t *testing.T) {
 		"text/plain":           {"text/plain"},
 		"text/plain,image/png": {"text/plain", "a\x00b", "", "a,b", "c\nd", long, "image/png"},
 	} {
-		call := agent.NewCall(agent.Call{AcceptedOutputModes: modes}, nil)
+		call := &agent.Call{AcceptedOutputModes: modes}
 		r := executeWith(agent.WithCall(t.Context(), call), t, shell(`echo "${PARLEY_ACCEPTED_OUTPUT_MODES-none}"`), asking("x"), nil)
 		if got := strings.TrimSpace(r.text()); got != want {
 			t.Errorf("the program sees %q of %.40q, want %q", got, modes, want)

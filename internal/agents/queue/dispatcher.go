@@ -25,7 +25,7 @@ type Tasks interface {
 
 // Runs continues and ends tasks without a run.
 type Runs interface {
-	// Rouse continues the execution of a task that has ended with agent.ErrResting. begun, if
+	// Rouse continues the execution of a task that has ended with execution.ErrResting. begun, if
 	// set, is called once the run has begun, or if there will be none soon, unless Rouse returns
 	// an error.
 	Rouse(ctx context.Context, owner task.Owner, id a2a.TaskID, begun func()) error

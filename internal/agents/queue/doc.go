@@ -76,7 +76,7 @@
 // A Dispatcher, a DeadLetters and an Agent are safe for concurrent use once their fields are
 // set. Each task has one goroutine, that of its run, with a bounded mailbox. If Runs is set, a
 // task whose work has waited in its queue for a second has none, and needs some hundred bytes: its
-// run rests (agent.ErrResting) until a worker claims the work, its limit is near, or the broker
+// run rests (execution.ErrResting) until a worker claims the work, its limit is near, or the broker
 // has lost the work. Tasks of Serial agents and tasks with a deadline keep their runs. The memory
 // for content and events that do not fit into an envelope is bounded, too (Large). Only runs
 // outlive Run; they end with their hub.

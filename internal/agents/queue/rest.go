@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -39,7 +39,7 @@ func (r *run) rest() bool {
 		return false
 	}
 	r.resting = true
-	r.yield(nil, agent.ErrResting)
+	r.yield(nil, execution.ErrResting)
 	return true
 }
 

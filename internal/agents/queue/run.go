@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -165,7 +166,7 @@ func (r *run) close() {
 // stopWorker stops the worker if the hub has ended the task without it, or restarts it. If the
 // run has ended for another reason, it is to be resumed.
 func (r *run) stopWorker(ctx context.Context) {
-	if cause := context.Cause(r.ctx); errors.Is(cause, agent.ErrRedispatched) {
+	if cause := context.Cause(r.ctx); errors.Is(cause, execution.ErrRedispatched) {
 		r.d.stop(ctx, r.newMessage(), cause.Error())
 		return
 	}

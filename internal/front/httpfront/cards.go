@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/task"
 )
@@ -226,8 +227,8 @@ func (f *Front) cardDoc(r *http.Request, a *engine.Agent, at *route, selected bo
 
 // cardFor returns the card that the agent builds for this request, or nil.
 func cardFor(r *http.Request, a *engine.Agent) *a2a.AgentCard {
-	c := agent.CarderOf(a.Executor)
-	if c == nil {
+	c, ok := execution.As[agent.Carder](a.Executor)
+	if !ok {
 		return nil
 	}
 	return c.CardFor(r.Context(), &agent.CardRequest{Host: r.Host, Header: r.Header})

@@ -281,7 +281,7 @@ func whereBroken(raw []byte) string {
 	return "or too deep"
 }
 
-// check describes what is wrong with a value of an argument; empty if nothing is.
+// check describes the mistake in a value of an argument; empty if there is none.
 func check(p *jsonschema.Schema, v any) string {
 	switch p.Type {
 	case "string":

@@ -122,7 +122,7 @@ var directions = []direction{
 		why: "the caller's side must not carry a server, an engine or a store",
 	},
 	{
-		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/apierror"}, leaves...), deep: true,
+		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/apierror", "internal/execution"}, leaves...), deep: true,
 		why: "agent is the contract of executors; the bus is for worker and internal/agents/queue",
 	},
 	{
