@@ -28,73 +28,31 @@ import (
 )
 
 // ErrAnonymous is returned if a hub without an authenticator is to listen on an address that
-// other machines can reach.
+// other machines can reach. Set Hub.Auth.
 var ErrAnonymous = hub.ErrAnonymous
 
-// Hub receives A2A requests and runs them on agents. The zero value keeps everything in memory
-// and is ready to use.
+// Hub receives A2A requests and runs them on agents. The zero value keeps everything in memory,
+// accepts callers on this machine, and is ready to use.
 type Hub struct {
 	// Store keeps the tasks. If nil, they are kept in memory and end with the process.
 	Store task.Store
-	// Auth identifies the principal of each call. If nil, every caller is the anonymous
-	// principal "local", the hub listens on loopback addresses only, and it refuses requests that a
-	// proxy has forwarded.
-	Auth auth.Authenticator
-	// Policy decides which operations a caller may perform with which agent. If nil, every
-	// caller may perform all operations on its own tasks.
-	Policy *Policy
-	// AllowAnonymous allows a hub without Auth to listen on any address.
-	AllowAnonymous bool
-	// Logger receives operational records. If nil, nothing is logged.
-	Logger *slog.Logger
-	// PublicURL is the address under which callers reach the hub, for agent cards. If empty,
-	// cards name the host of the request.
-	PublicURL string
-	// TrustForwarded takes the scheme and host of agent cards from X-Forwarded-Proto and
-	// X-Forwarded-Host. Set it only behind a proxy that sets these headers.
-	TrustForwarded bool
-	// GRPCAddr is the address of gRPC to name in agent cards: "host:port" of a listener of its own,
-	// or the URL of the hub if grpcbind.Binding.Beside serves both. If empty,
-	// cards name none.
-	GRPCAddr string
-	// Limits bound time and space. The zero Limits are sensible.
-	Limits Limits
-	// ExtendedCards configures the extended agent cards. If zero, the hub serves none.
-	ExtendedCards ExtendedCards
-	// Idempotency selects the messages that are accepted at most once. With the zero value,
-	// every message is a new one.
-	Idempotency Idempotency
-	// Push configures the delivery to webhooks. The zero Options deliver to webhooks on public
-	// addresses. With a Store that cannot
-	// keep webhooks, the hub has no push notifications.
-	Push push.Options
 	// KeyFile is the file with the master key; the hub creates it if it does not exist. With
 	// it, page tokens stay valid after a restart, and so do the secrets of webhooks in the
 	// Store, unless Push.KeyFile names another file. If empty, page tokens end with the process.
 	KeyFile string
-	// Blobs is the folder of large parts of messages and artifacts. The hub stores their bytes
-	// there once, and callers read them at an address below PublicURL, which is required. If
-	// nil, all parts stay in their tasks.
-	Blobs *Blobs
-	// Memory records the results of tasks whose requests name a session. If nil, nothing is
-	// recorded.
-	Memory *Memory
-	// Answerer answers the questions of agents in place of their callers. Use a
-	// *PolicyAnswerer whose Inbox is that of the hub. If nil, tasks wait for their
-	// callers.
-	Answerer Answerer
-	// Asserter vouches for callers towards other services, for executors that call them
-	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
-	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoAsserter.
-	Asserter auth.Asserter
+	// PublicURL is the address under which callers reach the hub, for agent cards. If empty,
+	// cards name the host of the request.
+	PublicURL string
+	// Logger receives operational records. If nil, nothing is logged.
+	Logger *slog.Logger
 
-	// Queues passes tasks to agents at queues: the agents whose executor is a QueueAgent with
-	// these Queues. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
-	// not use a bus.
-	Queues *Queues
-	// Inbox holds the items that wait for a person. The hub runs it and delivers the answers to
-	// the tasks that asked, unless Inbox.Deliver is set. If nil, the hub has no inbox.
-	Inbox *Inbox
+	// Auth identifies the principal of each call. If nil, every caller is the anonymous
+	// principal "local", the hub listens on loopback addresses only, and it refuses requests that a
+	// proxy has forwarded. auth.Anyone accepts anonymous callers from everywhere.
+	Auth auth.Authenticator
+	// Policy decides which operations a caller may perform with which agent. If nil, every
+	// caller may perform all operations on its own tasks.
+	Policy *Policy
 	// Trust holds the trust levels of callers, for Answerer and API. The hub runs it and
 	// counts the messages of callers in it; load it before. If nil, nothing is counted.
 	Trust *Trust
@@ -102,22 +60,54 @@ type Hub struct {
 	// an operation that cannot be written to the log. Close it after the hub has run. If nil,
 	// nothing is logged.
 	Audit *Audit
+	// Asserter vouches for callers towards other services, for executors that call them
+	// (auth.Assert). Use a *token.Asserter, and publish its keys where the services can fetch
+	// them (token.KeySet). If nil, auth.Assert returns auth.ErrNoAsserter.
+	Asserter auth.Asserter
+
+	// Limits bound time and space. The zero Limits are sensible.
+	Limits Limits
+	// Idempotency selects the messages that are accepted at most once. With the zero value,
+	// every message is a new one.
+	Idempotency Idempotency
+	// Push configures the delivery to webhooks. The zero Options deliver to webhooks on public
+	// addresses. With a Store that cannot keep webhooks, the hub has no push notifications.
+	Push push.Options
+	// Blobs is the folder of large parts of messages and artifacts. The hub stores their bytes
+	// there once, and callers read them at an address below PublicURL, which is required. If
+	// nil, all parts stay in their tasks.
+	Blobs *Blobs
+	// Memory records the results of tasks whose requests name a session. If nil, nothing is
+	// recorded.
+	Memory *Memory
+
+	// Queues passes tasks to agents at queues: the agents whose executor is a QueueAgent with
+	// these Queues. The hub runs it and sets its Tasks if they are nil. If nil, the hub does
+	// not use a bus.
+	Queues *Queues
 	// Directory lists remote agents beside those of Handle, so that callers find them and call
 	// them through the hub. The hub runs it. If nil, the hub has only the agents of Handle.
 	Directory *Directory
-	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *tools.Endpoint of
-	// package tools, which belongs to one hub, and set API, which its tools read. If nil,
-	// nothing is served there.
-	MCP MCP
-	// Metrics serves /metrics, such as the handler of promhttp, if the program exports the
-	// metrics of OpenTelemetry to Prometheus. If nil, nothing is served there.
-	Metrics http.Handler
-	// MetricsReaders selects the callers that may read /metrics; MetricsLocal if it is zero.
-	MetricsReaders MetricsReaders
+	// Inbox holds the items that wait for a person. The hub runs it and delivers the answers to
+	// the tasks that asked, unless Inbox.Deliver is set. If nil, the hub has no inbox.
+	Inbox *Inbox
+	// Answerer answers the questions of agents in place of their callers. Use a
+	// *PolicyAnswerer whose Inbox is that of the hub. If nil, tasks wait for their
+	// callers.
+	Answerer Answerer
+
 	// API serves /api/v1, the hub's own interface: agents, tasks, webhooks, and those of the
 	// parts above that are set. Administrators are callers with the role auth.RoleAdmin; in a
 	// hub without Auth, callers on this machine. If false, nothing is served there.
 	API bool
+	// MCP serves /mcp, where MCP hosts use the agents of the hub as tools. Use a *tools.Endpoint of
+	// package tools, which belongs to one hub, and set API, which its tools read. If nil,
+	// nothing is served there.
+	MCP MCP
+	// Cards configures the agent cards that the hub serves.
+	Cards Cards
+	// Metrics configures /metrics. The zero Metrics serve nothing there.
+	Metrics Metrics
 
 	mu     sync.Mutex // guards the fields below
 	agents []engine.Agent
@@ -193,7 +183,7 @@ func (h *Hub) compose() (*hub.Hub, error) {
 	}, hub.Settings{
 		Limits:      h.Limits,
 		Idempotency: engine.Idempotency{Header: h.Idempotency.Header, MessageID: h.Idempotency.MessageID, TTL: h.Idempotency.TTL},
-		Extended:    engine.ExtendedCards{Token: h.ExtendedCards.Token, Authenticated: h.ExtendedCards.Authenticated},
+		Extended:    engine.ExtendedCards{Token: h.Cards.Extended.Token, Authenticated: h.Cards.Extended.Authenticated},
 		Push:        h.Push, PublicURL: h.PublicURL, Version: Version,
 	})
 	if err != nil {
@@ -206,14 +196,14 @@ func (h *Hub) compose() (*hub.Hub, error) {
 // front returns the configuration of the HTTP front; the caller holds h.mu.
 func (h *Hub) front(core *hub.Hub) hub.Front {
 	f := hub.Front{
-		AllowAnonymous: h.AllowAnonymous, TrustForwarded: h.TrustForwarded, GRPCAddr: h.GRPCAddr,
-		Metrics: h.Metrics, MetricsReaders: hub.Readers(h.MetricsReaders),
-		Loopback: h.Auth == nil && !h.AllowAnonymous,
+		TrustForwarded: h.Cards.TrustForwarded, GRPCAddr: h.Cards.GRPCAddr,
+		Metrics: h.Metrics.Handler, MetricsReaders: hub.Readers(h.Metrics.Readers),
+		Loopback: h.Auth == nil,
 	}
 	if h.API {
 		api := core.API()
 		if h.PublicURL != "" {
-			api.Reach = core.Reach(h.PublicURL, h.GRPCAddr)
+			api.Reach = core.Reach(h.PublicURL, h.Cards.GRPCAddr)
 		}
 		f.API = api
 	}
@@ -305,7 +295,7 @@ func (h *Hub) Engine() Engine {
 // callers as the anonymous principal "local".
 func (h *Hub) Authenticator() auth.Authenticator {
 	if h.Auth == nil {
-		return auth.Anonymous(h.AllowAnonymous)
+		return auth.ThisMachine()
 	}
 	return h.Auth
 }
@@ -326,8 +316,7 @@ func (h *Hub) run(ctx context.Context, w hub.Work) error {
 }
 
 // ListenAndServe listens on the TCP address addr and serves until ctx ends; then it drains. It
-// returns ErrAnonymous if other machines can reach the address, Auth is nil and AllowAnonymous
-// is not set.
+// returns ErrAnonymous if other machines can reach the address and Auth is nil.
 func (h *Hub) ListenAndServe(ctx context.Context, addr string) error {
 	if err := h.CheckAddr(addr); err != nil {
 		return err
@@ -341,7 +330,7 @@ func (h *Hub) ListenAndServe(ctx context.Context, addr string) error {
 
 // CheckAddr returns ErrAnonymous if the hub must not listen on addr.
 func (h *Hub) CheckAddr(addr string) error {
-	if h.Auth != nil || h.AllowAnonymous {
+	if h.Auth != nil {
 		return nil
 	}
 	return hub.CheckAddr(addr)

@@ -184,9 +184,9 @@ func TestMetricsReaders(t *testing.T) {
 		want int
 	}{
 		"none":   {&parley.Hub{}, http.StatusNotFound},
-		"local":  {&parley.Hub{Metrics: page}, http.StatusOK},
-		"admins": {&parley.Hub{Metrics: page, MetricsReaders: parley.MetricsAdmins}, http.StatusForbidden},
-		"anyone": {&parley.Hub{Metrics: page, MetricsReaders: parley.MetricsAnyone, Auth: who}, http.StatusOK},
+		"local":  {&parley.Hub{Metrics: parley.Metrics{Handler: page}}, http.StatusOK},
+		"admins": {&parley.Hub{Metrics: parley.Metrics{Handler: page, Readers: parley.MetricsAdmins}}, http.StatusForbidden},
+		"anyone": {&parley.Hub{Metrics: parley.Metrics{Handler: page, Readers: parley.MetricsAnyone}, Auth: who}, http.StatusOK},
 	} {
 		s := serve(t, withBuiltin(tt.hub))
 		if code, body := s.call(http.MethodGet, "/metrics", "", ""); code != tt.want || (code == http.StatusOK) != strings.Contains(body, "parley_agents") {

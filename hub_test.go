@@ -232,7 +232,7 @@ func TestAddresses(t *testing.T) {
 		{addr: "0.0.0.0:0"},
 		{addr: "192.0.2.1:0"},
 		{addr: "hub.example:0"},
-		{addr: ":0", hub: parley.Hub{AllowAnonymous: true}, ok: true},
+		{addr: ":0", hub: parley.Hub{Auth: auth.Anyone()}, ok: true},
 		{addr: ":0", hub: parley.Hub{Auth: who}, ok: true},
 	}
 	for i := range tests {

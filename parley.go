@@ -17,7 +17,7 @@
 // caller. With a durable store this holds even if the process is killed. The hub stores every
 // change before it sends the change to a caller. Streams can be resumed with Last-Event-ID. A
 // caller can access only its own tasks. Without an authenticator a hub listens on loopback
-// addresses only, unless AllowAnonymous is set.
+// addresses only.
 //
 // # Non-guarantees
 //

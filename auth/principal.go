@@ -147,17 +147,9 @@ func Anyone() Authenticator {
 	return Func(func(context.Context, *Request) (*Principal, error) { return anonymous, nil })
 }
 
-// Anonymous returns the default Authenticator of a hub without credentials: Anyone if
-// everywhere is set, ThisMachine otherwise.
-func Anonymous(everywhere bool) Authenticator {
-	if everywhere {
-		return Anyone()
-	}
-	return ThisMachine()
-}
-
 // ThisMachine returns an Authenticator that accepts callers on this machine as the anonymous
-// local principal. It refuses all others, and requests that a proxy has forwarded.
+// local principal. It refuses all others, and requests that a proxy has forwarded. It is the default
+// of a hub.
 func ThisMachine() Authenticator { return thisMachine{} }
 
 type thisMachine struct{}

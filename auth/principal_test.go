@@ -29,11 +29,11 @@ func TestThisMachine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		r := &auth.Request{RemoteAddr: tt.addr}
-		p, err := auth.Anonymous(false).Authenticate(t.Context(), r)
+		p, err := auth.ThisMachine().Authenticate(t.Context(), r)
 		if (err == nil) != tt.ok || err != nil && !errors.Is(err, auth.ErrUnauthenticated) {
 			t.Errorf("caller at %q: %v, %v; want ok %t", tt.addr, p, err, tt.ok)
 		}
-		if p, err := auth.Anonymous(true).Authenticate(t.Context(), r); err != nil || !p.Anonymous() {
+		if p, err := auth.Anyone().Authenticate(t.Context(), r); err != nil || !p.Anonymous() {
 			t.Errorf("caller at %q, all callers admitted: %v, %v", tt.addr, p, err)
 		}
 	}

@@ -31,12 +31,12 @@ func TestUnknownCallers(t *testing.T) {
 		{tcp("2001:db8::1"), false},
 	} {
 		ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: tt.addr})
-		for _, anonymous := range []bool{false, true} {
-			cfg := Config{AllowAnonymous: anonymous}.withDefaults(new(limits.Limits))
+		for _, by := range []auth.Authenticator{nil, auth.Anyone()} {
+			cfg := Config{Auth: by}.withDefaults(new(limits.Limits))
 			c, err := (&service{base: base{cfg: &cfg, version: servesV1}}).identify(ctx)
-			if tt.local || anonymous {
+			if tt.local || by != nil {
 				if err != nil || c.Principal.ID != auth.Local {
-					t.Errorf("%v (AllowAnonymous %v): %v, %v; want the local principal", tt.addr, anonymous, c, err)
+					t.Errorf("%v (Auth %v): %v, %v; want the local principal", tt.addr, by, c, err)
 				}
 				continue
 			}

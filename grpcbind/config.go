@@ -20,10 +20,8 @@ type Config struct {
 	// Engine performs the operations of callers: that of parley.Hub.Engine.
 	Engine Engine
 	// Auth identifies callers. If nil, every caller on this machine is the anonymous local one,
-	// and callers from other machines are refused, unless AllowAnonymous is set.
+	// and callers from other machines are refused.
 	Auth auth.Authenticator
-	// AllowAnonymous accepts callers from every machine when Auth is nil.
-	AllowAnonymous bool
 	// PublicURL is the address of the HTTP bindings, such as "https://hub.example", which
 	// extended cards name. If empty, they name gRPC only.
 	PublicURL string
@@ -96,7 +94,7 @@ func (c Config) withDefaults(hub *limits.Limits) Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Auth == nil {
-		c.Auth = auth.Anonymous(c.AllowAnonymous)
+		c.Auth = auth.ThisMachine()
 	}
 	return c
 }

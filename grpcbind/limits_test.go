@@ -211,7 +211,7 @@ func TestUnreadAnswersAreCounted(t *testing.T) {
 	const most, size = 64 << 20, 3 << 20
 	b := &membudget.Budget{Max: most}
 	h := start(t, grpcbind.Config{
-		AllowAnonymous: true, Engine: engine.New(engine.Config{Store: new(memstore.Store), Memory: b}),
+		Auth: auth.Anyone(), Engine: engine.New(engine.Config{Store: new(memstore.Store), Memory: b}),
 	}, brief, agents{"ask": ask})
 	sent, err := h.client.SendMessage(t.Context(), to("ask", sizedText(size)))
 	if err != nil {
@@ -255,7 +255,7 @@ func TestLargeMessagesAreNotKept(t *testing.T) {
 	t.Parallel()
 	left := make(chan int, 1)
 	h := start(t, grpcbind.Config{
-		AllowAnonymous: true, Engine: engine.New(engine.Config{Store: new(memstore.Store)}),
+		Auth: auth.Anyone(), Engine: engine.New(engine.Config{Store: new(memstore.Store)}),
 		Options: []grpc.ServerOption{grpc.UnaryInterceptor(func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			a, err := next(ctx, r)
 			left <- proto.Size(r.(proto.Message))

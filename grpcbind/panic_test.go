@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 )
@@ -47,7 +48,7 @@ func TestPanicInAStream(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
-	b := New(Config{Engine: e, AllowAnonymous: true})
+	b := New(Config{Engine: e, Auth: auth.Anyone()})
 	err := b.service.SendStreamingMessage(&pb.SendMessageRequest{Message: &pb.Message{
 		MessageId: "m", Role: pb.Role_ROLE_USER, Parts: []*pb.Part{{Content: &pb.Part_Text{Text: "x"}}},
 	}}, bomb{ctx: ctx})

@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 )
 
@@ -25,7 +26,7 @@ func recordLine(r slog.Record) string {
 func TestCallsAreLogged(t *testing.T) {
 	t.Parallel()
 	logger, all := records()
-	h := start(t, grpcbind.Config{Logger: logger, LogRequests: true, AllowAnonymous: true}, words, nil)
+	h := start(t, grpcbind.Config{Logger: logger, LogRequests: true, Auth: auth.Anyone()}, words, nil)
 	wantRecord := func(want string) {
 		t.Helper()
 		got := recordLine(<-all)

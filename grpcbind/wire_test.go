@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/membudget"
@@ -224,7 +225,7 @@ func TestSlowMessagesAreBounded(t *testing.T) {
 func TestMessagesOfAllSizes(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{
-		AllowAnonymous: true, Engine: engine.New(engine.Config{Store: new(memstore.Store), Memory: &membudget.Budget{Max: 64 << 20}}),
+		Auth: auth.Anyone(), Engine: engine.New(engine.Config{Store: new(memstore.Store), Memory: &membudget.Budget{Max: 64 << 20}}),
 	}, words, nil)
 	errs := make(chan error)
 	calls := 0

@@ -183,7 +183,7 @@ func TestAuthenticatorsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := new(memstore.Store)
-			hub := &parley.Hub{Auth: f, Store: store, ExtendedCards: parley.ExtendedCards{Token: "0123456789abcdef0123456789abcdef"}}
+			hub := &parley.Hub{Auth: f, Store: store, Cards: parley.Cards{Extended: parley.ExtendedCards{Token: "0123456789abcdef0123456789abcdef"}}}
 			echo := builtin.Agents()[0]
 			hub.Handle(echo.Card, echo.Executor)
 			body := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]}}`

@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
@@ -34,7 +35,7 @@ func TestAllocations(t *testing.T) {
 			yield(chunk(ec, "hello", true, true), nil) &&
 			yield(status(ec, a2a.TaskStateCompleted, ""), nil)
 	})
-	f := httpfront.New(httpfront.Config{Engine: startEngine(t, engine.Agent{Name: "once", Card: &a2a.AgentCard{Name: "once"}, Executor: once}), AllowAnonymous: true})
+	f := httpfront.New(httpfront.Config{Engine: startEngine(t, engine.Agent{Name: "once", Card: &a2a.AgentCard{Name: "once"}, Executor: once}), Auth: auth.Anyone()})
 	for name, call := range map[string][2]string{
 		"GetTask not found":    {"/a2a", rpc("GetTask", `{"id":"nothing"}`)},
 		"SendMessage":          {"/a2a", rpc("SendMessage", message("hello"))},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
@@ -30,7 +31,7 @@ func (s *sink) Write(b []byte) (int, error) {
 }
 
 func benchmarkCall(b *testing.B, path, body string) {
-	f := httpfront.New(httpfront.Config{Engine: startEngine(b, everyone()...), AllowAnonymous: true})
+	f := httpfront.New(httpfront.Config{Engine: startEngine(b, everyone()...), Auth: auth.Anyone()})
 	r := httptest.NewRequest("POST", path, nil)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("A2A-Version", "1.0")

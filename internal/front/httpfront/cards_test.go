@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
 
@@ -237,7 +238,7 @@ func TestCardAddress(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tt.cfg.Engine, tt.cfg.AllowAnonymous = e, true
+			tt.cfg.Engine, tt.cfg.Auth = e, auth.Anyone()
 			r := httptest.NewRequest("GET", "/.well-known/agent-card.json", nil)
 			r.Host = "seen.example"
 			if tt.host != "" {
@@ -256,7 +257,7 @@ func TestCardAddress(t *testing.T) {
 // TestCardsOfManyHosts checks that the cache is bounded, because addresses come from callers.
 func TestCardsOfManyHosts(t *testing.T) {
 	t.Parallel()
-	f := httpfront.New(httpfront.Config{Engine: startEngine(t, everyone()...), AllowAnonymous: true})
+	f := httpfront.New(httpfront.Config{Engine: startEngine(t, everyone()...), Auth: auth.Anyone()})
 	for i := range 3 * httpfront.MaxCards {
 		r := httptest.NewRequest("GET", "/.well-known/agent-card.json", nil)
 		r.Host = "h" + strings.Repeat("x", i%50) + string(rune('a'+i%26)) + ".example"

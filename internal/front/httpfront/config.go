@@ -18,11 +18,8 @@ type Config struct {
 	// Engine performs the operations of callers.
 	Engine *engine.Engine
 	// Auth identifies callers. If nil, every caller is the anonymous local one; the front then
-	// acts as if Loopback were set and refuses callers from other machines, unless
-	// AllowAnonymous is set.
+	// acts as if Loopback were set and refuses callers from other machines.
 	Auth auth.Authenticator
-	// AllowAnonymous accepts callers from every machine when Auth is nil.
-	AllowAnonymous bool
 	// Loopback refuses requests whose Host or Origin is not a loopback name or
 	// address, so that no web page can reach the hub through a browser.
 	Loopback bool

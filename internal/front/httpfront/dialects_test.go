@@ -10,6 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/outbound/card"
@@ -72,7 +73,7 @@ func TestDialectOfATask(t *testing.T) {
 // its paths.
 func TestExtendedCardOfV03(t *testing.T) {
 	t.Parallel()
-	h := extendedHub(t, engine.ExtendedCards{Token: cardToken}, httpfront.Config{AllowAnonymous: true})
+	h := extendedHub(t, engine.ExtendedCards{Token: cardToken}, httpfront.Config{Auth: auth.Anyone()})
 	token := "Authorization: Bearer " + cardToken
 	for name, got := range map[string]*answer{
 		"JSON-RPC":  h.do("POST", "/a2a", rpc("agent/getAuthenticatedExtendedCard", `{}`), token),

@@ -55,7 +55,7 @@ func New(cfg Config) *Front {
 	}
 	f := &Front{
 		cfg:     cfg,
-		guarded: cfg.Loopback || cfg.Auth == nil && !cfg.AllowAnonymous,
+		guarded: cfg.Loopback || cfg.Auth == nil,
 		names:   hosts.New(cfg.PublicURL, cfg.AllowedHosts),
 		prefix:  prefixOf(cfg.PublicURL),
 		limiter: cfg.Engine.Limiter(),
@@ -66,7 +66,7 @@ func New(cfg Config) *Front {
 		keys:    cfg.Engine.TakesKeys(),
 	}
 	if cfg.Auth == nil {
-		f.cfg.Auth = auth.Anonymous(cfg.AllowAnonymous)
+		f.cfg.Auth = auth.ThisMachine()
 	}
 	return f
 }

@@ -389,8 +389,8 @@ func TestAnonymous(t *testing.T) {
 		{"other machine", httpfront.Config{}, "10.0.0.7:9", "localhost", "", 401},
 		{"rebound name", httpfront.Config{}, "127.0.0.1:9", "evil.example", "", 403},
 		{"foreign page", httpfront.Config{}, "127.0.0.1:9", "localhost", "https://evil.example", 403},
-		{"everyone", httpfront.Config{AllowAnonymous: true}, "10.0.0.7:9", "hub.example", "https://page.example", 200},
-		{"everyone, but guarded", httpfront.Config{AllowAnonymous: true, Loopback: true}, "127.0.0.1:9", "hub.example", "", 403},
+		{"everyone", httpfront.Config{Auth: auth.Anyone()}, "10.0.0.7:9", "hub.example", "https://page.example", 200},
+		{"everyone, but guarded", httpfront.Config{Auth: auth.Anyone(), Loopback: true}, "127.0.0.1:9", "hub.example", "", 403},
 		{"keys, guarded", httpfront.Config{Auth: byKey(), Loopback: true}, "127.0.0.1:9", "hub.example", "", 403},
 	}
 	for _, tt := range tests {
@@ -481,7 +481,7 @@ func TestHealth(t *testing.T) {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := httpfront.New(httpfront.Config{Engine: startEngine(t, everyone()...), AllowAnonymous: true})
+		f := httpfront.New(httpfront.Config{Engine: startEngine(t, everyone()...), Auth: auth.Anyone()})
 		synctest.Wait() // the engine has started
 		w := httptest.NewRecorder()
 		f.ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 )
@@ -30,7 +31,7 @@ func FuzzServe(f *testing.F) {
 	cfg := partsConfig(f)
 	cfg.Push = new(enginetest.Pusher)
 	e := startEngineWith(f, cfg, newAgent("echo", echo()))
-	front := httpfront.New(httpfront.Config{Engine: e, AllowAnonymous: true})
+	front := httpfront.New(httpfront.Config{Engine: e, Auth: auth.Anyone()})
 	before := httptest.NewRequest(http.MethodPost, "/v1/a2a/message:send", strings.NewReader(strings.Replace(message("hi"), `"role"`, `"taskId":"t","role"`, 1)))
 	before.Header.Set("Content-Type", "application/json")
 	front.ServeHTTP(httptest.NewRecorder(), before)

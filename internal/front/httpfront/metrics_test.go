@@ -27,7 +27,7 @@ func TestMetricsReaders(t *testing.T) {
 	if err := keyed.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	open := auth.Anonymous(true)
+	open := auth.Anyone()
 	const here, there = "127.0.0.1:9", "192.0.2.7:9"
 	for _, tt := range []struct {
 		name    string
@@ -78,13 +78,13 @@ func TestMetricsReaders(t *testing.T) {
 
 func TestMetricsAreNotThere(t *testing.T) {
 	t.Parallel()
-	f := httpfront.New(httpfront.Config{Engine: startEngine(t), AllowAnonymous: true})
+	f := httpfront.New(httpfront.Config{Engine: startEngine(t), Auth: auth.Anyone()})
 	w := httptest.NewRecorder()
 	f.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	if w.Code != 404 {
 		t.Errorf("GET /metrics without metrics = %d, want 404", w.Code)
 	}
-	f = httpfront.New(httpfront.Config{Engine: startEngine(t), AllowAnonymous: true, Metrics: http.NotFoundHandler()})
+	f = httpfront.New(httpfront.Config{Engine: startEngine(t), Auth: auth.Anyone(), Metrics: http.NotFoundHandler()})
 	w = httptest.NewRecorder()
 	f.ServeHTTP(w, httptest.NewRequest("POST", "/metrics", nil))
 	if w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {

@@ -19,6 +19,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
@@ -368,7 +369,7 @@ func TestPartSlowReader(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = e.Run(ctx) })
-		front := httpfront.Config{Engine: e, AllowAnonymous: true, Limits: limits.Limits{WriteTime: 10 * time.Second}}
+		front := httpfront.Config{Engine: e, Auth: auth.Anyone(), Limits: limits.Limits{WriteTime: 10 * time.Second}}
 		l, closeAll := servePipes(t, front)
 		sent := httptest.NewRequest("POST", "/v1/a2a/message:send", strings.NewReader(message("go")))
 		sent.Header.Set("Content-Type", "application/json")

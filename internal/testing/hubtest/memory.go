@@ -64,9 +64,9 @@ func InMemory(tb testing.TB, o MemoryOptions) *Memory {
 	m.HTTP = &http.Transport{DialContext: m.dial, DisableKeepAlives: true}
 	e := m.engine(tb, &o)
 	front := httpfront.Config{
-		Engine: e, AllowAnonymous: true, PublicURL: MemoryURL, GRPCAddr: memoryGRPC, NoStreaming: !o.Streaming,
+		Engine: e, Auth: auth.Anyone(), PublicURL: MemoryURL, GRPCAddr: memoryGRPC, NoStreaming: !o.Streaming,
 	}
-	back := grpcbind.Config{Engine: e, AllowAnonymous: true, PublicURL: MemoryURL, NoStreaming: !o.Streaming, Options: o.GRPC}
+	back := grpcbind.Config{Engine: e, Auth: auth.Anyone(), PublicURL: MemoryURL, NoStreaming: !o.Streaming, Options: o.GRPC}
 	if o.Key != "" {
 		key, err := auth.ConfiguredKeyOf(o.Key, auth.Principal{ID: "caller"}, 1)
 		if err != nil {

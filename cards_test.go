@@ -21,7 +21,7 @@ func TestExtendedCards(t *testing.T) {
 		"echo":  {Skills: []a2a.AgentSkill{{ID: "whisper"}}},
 		"clock": {Description: "Knows more than the time."},
 	}
-	hub := withBuiltin(&parley.Hub{Auth: who, ExtendedCards: parley.ExtendedCards{Token: token, Authenticated: true, Cards: more}})
+	hub := withBuiltin(&parley.Hub{Auth: who, Cards: parley.Cards{Extended: parley.ExtendedCards{Token: token, Authenticated: true, Cards: more}}})
 	s := serve(t, hub)
 	hub.Handle(&a2a.AgentCard{Name: "later"}, builtin.Agents()[0].Executor)
 	for _, tt := range []struct{ path, who, want string }{

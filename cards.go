@@ -8,6 +8,18 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
+// Cards configures the agent cards of a hub.
+type Cards struct {
+	// TrustForwarded takes the scheme and host of cards from X-Forwarded-Proto and
+	// X-Forwarded-Host. Set it only behind a proxy that sets these headers.
+	TrustForwarded bool
+	// GRPCAddr is the address of gRPC to name in cards: "host:port" of a listener of its own, or
+	// the URL of the hub if grpcbind.Binding.Beside serves both. If empty, cards name none.
+	GRPCAddr string
+	// Extended configures the extended cards. If zero, the hub serves none.
+	Extended ExtendedCards
+}
+
 // ExtendedCards configures the extended cards of the agents and the callers that may read them
 // (specification §3.1.11). With the zero value there are none, and cards do not declare them.
 type ExtendedCards struct {
@@ -26,6 +38,6 @@ type ExtendedCards struct {
 
 // register registers an agent with the engine; the caller holds h.mu.
 func (h *Hub) register(core *hub.Hub, a engine.Agent) error {
-	a.More = h.ExtendedCards.Cards[a.Name]
+	a.More = h.Cards.Extended.Cards[a.Name]
 	return core.Register(a)
 }
