@@ -31,7 +31,7 @@ type ExtendedCards struct {
 	// one.
 	Authenticated bool
 	// Cards holds the additions of the extended cards to the public ones, by the agent's name
-	// (see AgentName): texts, skills and the like. A skill with the id of a public one replaces
+	// (see task.AgentNamed): texts, skills and the like. A skill with the id of a public one replaces
 	// it. The extended card of an agent without an entry equals its public card.
 	Cards map[task.Agent]*a2a.AgentCard
 }

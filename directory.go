@@ -50,7 +50,7 @@ type Directory struct {
 
 // RemoteAgent is an agent at an address. Name and URL are required.
 type RemoteAgent struct {
-	// Name is the name of the agent in the hub (see AgentName).
+	// Name is the name of the agent in the hub (see task.AgentNamed).
 	Name string `json:"name"`
 	// URL is the base address of the agent. Its card is fetched there.
 	URL string `json:"url"`
@@ -111,7 +111,7 @@ func (h *Hub) listing() (*hub.Listing, error) {
 		Sources: []directory.Source{d.fixed()}, Store: store, Policy: policy.CheckURL, Refresh: d.Refresh, Probe: d.Probe,
 	}}
 	if h.Queues != nil && !d.NoAnnouncements {
-		self := protocol.Hub{HubKey: bus.HubKey{Hub: h.Queues.ID}, Started: task.MillisOf(time.Now())}
+		self := protocol.NewHub(bus.HubKey{Hub: h.Queues.ID})
 		if s, ok := h.Queues.Signer.(*bus.Signer); ok {
 			self.HubKey = s.HubKey()
 		}
@@ -125,7 +125,7 @@ func (d *Directory) fixed() directory.Source {
 	f := hub.FixedAgents{Source: "Directory.Agents"}
 	for i := range d.Agents {
 		a := &d.Agents[i]
-		s := directory.Spec{Name: AgentName(a.Name), Title: a.Name, URL: a.URL, Description: a.Description, Call: directory.Call{
+		s := directory.Spec{Name: task.AgentNamed(a.Name), Title: a.Name, URL: a.URL, Description: a.Description, Call: directory.Call{
 			Target: a.Tenant, Timeout: a.Timeout, Header: a.Header, Credentials: directory.Credentials{APIKey: a.APIKey, Bearer: a.Bearer},
 		}}
 		if err := s.Check(); err != nil {

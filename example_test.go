@@ -118,8 +118,3 @@ func ExampleHub_questions() {
 	// true
 	// <nil>
 }
-
-func ExampleAgentName() {
-	fmt.Println(parley.AgentName("Research Agent (v2)"))
-	// Output: research-agent-v2
-}

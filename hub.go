@@ -34,8 +34,9 @@ var ErrAnonymous = hub.ErrAnonymous
 // Hub receives A2A requests and runs them on agents. The zero value keeps everything in memory,
 // accepts callers on this machine, and is ready to use.
 type Hub struct {
-	// Store keeps the tasks. If nil, they are kept in memory and end with the process.
-	Store task.Store
+	// Store keeps the tasks: DB.Tasks of package sqlitestore or pgstore. If nil, they are kept in
+	// memory and end with the process.
+	Store Store
 	// KeyFile is the file with the master key; the hub creates it if it does not exist. With
 	// it, page tokens stay valid after a restart, and so do the secrets of webhooks in the
 	// Store, unless Push.KeyFile names another file. If empty, page tokens end with the process.
@@ -176,7 +177,7 @@ func (h *Hub) compose() (*hub.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	store := cmp.Or[task.Store](h.Store, new(memstore.Store))
+	store := cmp.Or[Store](h.Store, new(memstore.Store))
 	core, err := hub.New(hub.Parts{
 		Store: store, Auth: h.Auth, Box: box, Policy: h.Policy, Recorder: h.Memory.recorder(store, h.Logger), Blobs: blobs,
 		Directory: listing, MCP: h.mcp(), Notes: h.Memory.notes(), Turns: h.Memory.turns(store), Questions: h.Answerer, Asserter: h.Asserter, Bus: h.Queues, Inbox: h.Inbox, Trust: h.Trust, Audit: h.Audit, Logger: h.Logger,
@@ -225,7 +226,7 @@ func (h *Hub) logger() *slog.Logger {
 	return h.Logger
 }
 
-// Handle registers an agent. Its name in paths and tenants is AgentName(card.Name). The first
+// Handle registers an agent. Its name in paths and tenants is task.AgentNamed(card.Name). The first
 // registered agent is the default one. The hub fills in the interfaces and capabilities of the
 // card. Handle panics if card or executor is nil, or if the name is empty or already
 // registered.
@@ -233,7 +234,7 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 	if card == nil || executor == nil {
 		panic("parley: Handle needs a card and an executor")
 	}
-	a := engine.Agent{Name: AgentName(card.Name), Card: card, Executor: executor}
+	a := engine.Agent{Name: task.AgentNamed(card.Name), Card: card, Executor: executor}
 	if a.Name == "" {
 		panic("parley: Handle needs a card with a name")
 	}
@@ -250,11 +251,6 @@ func (h *Hub) Handle(card *a2a.AgentCard, executor a2asrv.AgentExecutor) {
 		panic("parley: " + err.Error())
 	}
 }
-
-// AgentName returns the name under which Handle registers an agent whose card has the given
-// name: in lower case, with every run of characters other than letters and digits replaced by
-// one hyphen.
-func AgentName(name string) task.Agent { return task.AgentNamed(name) }
 
 // Handler returns the hub as an http.Handler, to be mounted at the root of a mux, or at the
 // paths that it serves: / (JSON-RPC), /a2a, /a2a/, /v1/a2a/, /.well-known/agent-card.json,

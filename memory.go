@@ -45,7 +45,7 @@ func (m *Memory) notes() *Notes {
 }
 
 // turns returns the conversations, which are rebuilt from the tasks of s, or nil if m is nil.
-func (m *Memory) turns(s task.Store) *Turns {
+func (m *Memory) turns(s Store) *Turns {
 	switch {
 	case m == nil:
 		return nil
@@ -56,14 +56,14 @@ func (m *Memory) turns(s task.Store) *Turns {
 }
 
 // read lets the notes of m read long results from the tasks of s, unless they have a Fetch.
-func (m *Memory) read(s task.Store) {
+func (m *Memory) read(s Store) {
 	if m != nil && m.notes().Fetch == nil {
 		m.Notes.Fetch = recorder.Fetch(s)
 	}
 }
 
 // recorder returns a recorder that reads tasks of s and writes to m, or nil if m is nil.
-func (m *Memory) recorder(s task.Store, logger *slog.Logger) *recorder.Recorder {
+func (m *Memory) recorder(s Store, logger *slog.Logger) *recorder.Recorder {
 	if m == nil {
 		return nil
 	}

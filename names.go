@@ -10,8 +10,13 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/trust"
 )
+
+// Store keeps the tasks of a hub, for Hub.Store. The stores of this module are the only ones until
+// version 1.
+type Store = task.Store
 
 // Agents behind a queue, which workers perform (package worker).
 type (

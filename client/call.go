@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Send sends a message and waits for the answer: a task that has ended or waits for the caller,

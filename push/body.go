@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // shape returns the dialect of the notifications: that of the call which registered the

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // legacyText summarises a notification of v0.3: the state, and the texts of the artifacts.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // raw handles the first connections to a listener with f, which need not speak HTTP.

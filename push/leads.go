@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // leads reports whether this Dispatcher delivers.

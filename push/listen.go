@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/parley-a2a/parley/internal/backoff"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // pageSize is the number of hooks loaded at a time.

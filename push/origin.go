@@ -3,8 +3,8 @@ package push
 import (
 	"context"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/task"
 )
 
 // origin is the trace context and the ids that came with a message, so that the notification of

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // The largest parts of a config, in bytes.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // TestWebhooksOutlastAQuestion wants a webhook to get the events that follow a question, even

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/secret/seal"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // respond changes the answer function of the network.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 func letter(first, last int64) task.DeadLetter { return task.DeadLetter{First: first, Last: last} }

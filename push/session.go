@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 const (

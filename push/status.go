@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Status is the delivery state of a webhook, for an operator.

@@ -2,7 +2,6 @@ package task_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -61,20 +60,5 @@ func TestStateKinds(t *testing.T) {
 		if s.Terminal() && s.A2A().Terminal() != s.Terminal() {
 			t.Errorf("the SDK does not think that %v is terminal", s)
 		}
-	}
-}
-
-func TestMillis(t *testing.T) {
-	t.Parallel()
-	if got := task.MillisOf(time.Time{}); got != 0 {
-		t.Errorf("MillisOf(never) = %d, want 0", got)
-	}
-	if got := task.Millis(0).Time(); !got.IsZero() {
-		t.Errorf("Millis(0).Time() = %v, want never", got)
-	}
-	in := time.Date(2026, 3, 12, 10, 5, 0, 999_999_999, time.FixedZone("", 3600))
-	got := task.MillisOf(in).Time()
-	if want := time.Date(2026, 3, 12, 9, 5, 0, 999_000_000, time.UTC); !got.Equal(want) || got.Location() != time.UTC {
-		t.Errorf("MillisOf(%v).Time() = %v, want %v", in, got, want)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/agent/remote"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // TestAnswerAfterTheEnd calls peers that send their final status before their artifacts.

@@ -23,9 +23,9 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/task"
 )
 
 // hub is a hub that can be stopped and restarted with the same store, at the same address.

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/usertoken"
-	"github.com/parley-a2a/parley/task"
 )
 
 // identityRecorder records the caller identities that a peer receives, by the path of the request.

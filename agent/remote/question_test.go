@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent/remote"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 const (

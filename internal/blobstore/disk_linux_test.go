@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // below returns all files and folders below dir.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Tasks looks up the tasks of a Store's parts. Its methods are safe for concurrent use.

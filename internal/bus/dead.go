@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // TypeUnreadable is the type of the envelopes at Dead that replace undecodable bytes. Its body

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/file/datadir"
 	"github.com/parley-a2a/parley/internal/server"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/pgstore"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // maxProblems limits the problems of each part of the data folder that are listed.

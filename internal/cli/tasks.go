@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 type tasksCmd struct {

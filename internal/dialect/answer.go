@@ -5,7 +5,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // AppendTask appends a Task (specification §4.1.1): the result of GetTask and CancelTask. On

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // client reads the output of a shape's writers, as a client of the shape would, with the

@@ -3,8 +3,8 @@ package engine
 import (
 	"time"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // mayAnswerAtOnce reports whether the agent may answer the message of a new task before the

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/storetest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // auditRecorder is an auditor that takes a given time.

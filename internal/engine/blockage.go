@@ -1,6 +1,6 @@
 package engine
 
-import "github.com/parley-a2a/parley/task"
+import "github.com/parley-a2a/parley/internal/task"
 
 // Blockage says what holds up the next run of a task in this process.
 type Blockage struct {

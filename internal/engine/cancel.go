@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/usertoken"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Cancel requests the cancellation of a task. It waits until the task is canceled, its agent

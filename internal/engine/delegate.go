@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/task"
 )
 
 // childPage is the number of children that are read and canceled in one step.

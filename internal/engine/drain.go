@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // UntilDrain implements agent.Call.UntilDrain.

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/internal/delegation"
 	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/usertoken"
-	"github.com/parley-a2a/parley/task"
 )
 
 // callRecord holds the data of a call that a run needs beside the message. It is stored in

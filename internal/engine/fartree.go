@@ -13,9 +13,9 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Below is what is known of the tasks below a remote task. The empty Below states that the remote

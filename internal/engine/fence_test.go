@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // A task may be ended after the append of a run's events and before the run removes them from

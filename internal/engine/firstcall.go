@@ -3,7 +3,7 @@ package engine
 import (
 	"sync"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 const (

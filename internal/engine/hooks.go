@@ -2,7 +2,7 @@ package engine
 
 import (
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Chooser chooses among agents. It is called concurrently and must not wait.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Idempotency selects the messages that are made durable at most once: those with a key. The

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/execution"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // recorded returns the records of the run's task as one text.

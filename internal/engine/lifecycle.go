@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // The intervals of maintenance, and the size of a sweep's slice.

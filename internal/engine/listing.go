@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // listBytes is the size of the tasks of a page after which it ends, even if it has fewer tasks than its

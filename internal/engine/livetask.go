@@ -11,9 +11,9 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/usertoken"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // ref identifies a task for callers.

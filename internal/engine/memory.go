@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/parley-a2a/parley/internal/membudget"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // The memory of large messages and answers, as multiples of their size.

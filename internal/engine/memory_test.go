@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // The run of a large message waits for memory, however long, and releases it; that of a small one

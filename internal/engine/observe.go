@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/task"
 )
 
 // observed holds the measurements of a run until it has ended.

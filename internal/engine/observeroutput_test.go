@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // outputRecorder records the output of agents.

@@ -27,8 +27,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // newExternalizer keeps parts longer than 1,000 bytes, for an hour.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // killAt names the point at which the process below waits to be killed, killDir its data

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Peers are the other hubs on the store. Methods are called concurrently.

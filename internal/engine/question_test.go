@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // responder passes questions to a test. Each waits until it is settled.

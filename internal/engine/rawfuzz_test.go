@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // FuzzRaw passes arbitrary raw events to an engine. Every resulting entry has a frame that is

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Pending changes and follow-up work are kept in memory until the store works again. While they

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/storetest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // stopped runs an engine on store with x until one task has reached began, and drains it at

@@ -3,7 +3,7 @@ package engine
 import (
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Answer is the state of a task at one moment, or a bare message.

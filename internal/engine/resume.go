@@ -8,7 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // resume admits a message that names a context and no task, in a dialect whose callers never

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // ticket is a task that waits for a run. Tasks of one context of a

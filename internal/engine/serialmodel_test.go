@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // This file enumerates the protocol of a serial key: all interleavings of callers, the hub with one

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/tasktree"
-	"github.com/parley-a2a/parley/task"
 )
 
 // sharesTree reports whether the configuration shares the trees of an agent with all its callers.

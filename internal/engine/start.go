@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // start runs the claimed task l with message m in a goroutine of its own. The caller passes on

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // TestTailKeepsTheNewest adds batches of many sizes. The tail holds the newest versions without

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/tasktree"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // maxTree limits the tasks of a tree that are returned.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/backoff"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/backoff"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 const (

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/conns"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Census is the ability of a store to count its tasks cheaply.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // maxFollowed is the number of changed tasks up to which their webhooks are read one by one.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Note is a text that is stored for a limited time.

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Limits are the limits of the working memory. A zero field means its default.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // reading is a log that counts reads.

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/op"
-	hubtask "github.com/parley-a2a/parley/task"
+	hubtask "github.com/parley-a2a/parley/internal/task"
 )
 
 func operationNamed(name string) (dialect.Operation, bool) {

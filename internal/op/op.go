@@ -10,9 +10,9 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/usertoken"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Caller is the caller of an operation, with the request data outside of the payload.

@@ -3,7 +3,7 @@ package op
 import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Answer is the state of a task at one moment, or a bare message.

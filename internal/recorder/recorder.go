@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Options select the notes to write. A zero field means its default.

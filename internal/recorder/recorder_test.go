@@ -24,9 +24,9 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

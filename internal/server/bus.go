@@ -21,7 +21,6 @@ import (
 	"github.com/parley-a2a/parley/internal/front/livefeed"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
-	"github.com/parley-a2a/parley/task"
 )
 
 // busParts are the parts of a hub at a bus. Without a bus they are nil.
@@ -59,7 +58,7 @@ func (h *Hub) openBus(ctx context.Context) error {
 		return err
 	}
 	p.dead = &queue.DeadLetters{Bus: p.bus, Store: h.stores.letters, Signer: signer, Undelivered: p.dispatcher.Undeliverable, Logger: h.logger}
-	err = h.openAnnounced(&announce.Source{Bus: p.bus, Signer: signer, Hub: protocol.Hub{HubKey: signer.HubKey(), Started: task.MillisOf(time.Now())}})
+	err = h.openAnnounced(&announce.Source{Bus: p.bus, Signer: signer, Hub: protocol.NewHub(signer.HubKey())})
 	if err != nil {
 		return err
 	}

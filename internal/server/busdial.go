@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/internal/config"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // DialBus connects to the broker at a URL. flag names the source of the URL in errors.

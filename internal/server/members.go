@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/version"
 	"github.com/parley-a2a/parley/store/pgstore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // ErrHubID is returned for a hub_id without a database.

@@ -43,9 +43,9 @@ import (
 	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Hub is the hub that "parley serve" runs. Open creates one.

@@ -24,8 +24,8 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/notify"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/trust"
-	"github.com/parley-a2a/parley/task"
 )
 
 // trustParts are the parts of a hub that record its trust in callers and ask its owner.

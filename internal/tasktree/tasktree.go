@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Bounds of a tree from another server.

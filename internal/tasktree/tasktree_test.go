@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/tasktree"
-	"github.com/parley-a2a/parley/task"
 )
 
 // one returns a task of a tree as JSON.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/dump"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // alone opens a connection without limits of time. With the lock, no hub uses the database until

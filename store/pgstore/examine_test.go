@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Examine counts the data of an intact database, and reports each kind of damage.

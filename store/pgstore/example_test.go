@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/pgstore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // A hub keeps its tasks in a PostgreSQL database. This one is down.

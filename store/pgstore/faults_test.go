@@ -11,8 +11,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // created returns a change that creates a task.

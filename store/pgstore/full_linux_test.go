@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // A full database refuses writes as full and answers reads. It accepts writes once it has room.

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // List implements task.Index.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 func asMember(id string) Options {

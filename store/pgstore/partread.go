@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/blobstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 var (

@@ -17,8 +17,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // bytesOf returns n reproducible bytes.

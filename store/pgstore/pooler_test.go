@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // PgBouncer with its default settings accepts few parameters at the start of a session.

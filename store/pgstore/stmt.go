@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // stmt is one execution of a prepared statement: values are bound in order, then rows are read

@@ -8,13 +8,13 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/memory"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
 	"github.com/parley-a2a/parley/internal/testing/suite/deadlettertest"
 	"github.com/parley-a2a/parley/internal/testing/suite/dirstoretest"
 	"github.com/parley-a2a/parley/internal/testing/suite/inboxtest"
 	"github.com/parley-a2a/parley/internal/testing/suite/memorytest"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(pgtest.Exit)) }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // The counters name the groups of an owner that have tasks, and the index of lists has each of them.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // reports collects the damages of a store.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
-	"github.com/parley-a2a/parley/task"
 )
 
 // startDisk mounts a small separate disk for t, of a size as for mount.

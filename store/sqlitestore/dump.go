@@ -9,7 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/dump"
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // rowWriter receives the rows of tables.

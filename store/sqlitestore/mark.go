@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // MarkSuffix ends the name of the file with the mark, as "-wal" ends that of the write-ahead log.

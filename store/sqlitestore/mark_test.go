@@ -11,8 +11,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/powercut"
-	"github.com/parley-a2a/parley/task"
 )
 
 // suffixes are those of the files of a store.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // mendNames gives new names to owners and agents whose names are lost, so that their tasks are kept.

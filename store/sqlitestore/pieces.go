@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/varint"
-	"github.com/parley-a2a/parley/task"
 )
 
 // A large row of a log is written in pieces, each in a commit of its own, before the change that it

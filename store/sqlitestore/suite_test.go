@@ -3,8 +3,8 @@ package sqlitestore
 import (
 	"testing"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestSuite(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Sweeping deletes slices, each in a commit shared with appends, so that no caller waits long.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // keyBlock is the number of keys that the writer takes from the sequence at once. The remainder

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/scripted"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // scriptedAgent returns an agent whose model follows a script.

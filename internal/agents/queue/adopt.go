@@ -7,7 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Peers are the other hubs on the store of this one: each takes over the tasks of one that is lost.

@@ -23,8 +23,8 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
-	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/worker"
 )
 

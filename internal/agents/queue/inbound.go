@@ -12,7 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // claim is a worker's request for a job. from is the agent that the broker has authenticated;

@@ -11,7 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // counted is a store that counts appends.

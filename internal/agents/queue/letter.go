@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/bus"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // LetterID identifies a letter.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // workerMessage is a message from the hub to a worker. It may be lost: then the worker asks again, or

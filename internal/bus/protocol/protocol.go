@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // The types of envelopes. The first eight are those that every worker needs.
@@ -307,6 +307,9 @@ type Hub struct {
 	// Started is when the process began, in milliseconds since 1970.
 	Started task.Millis `json:"started"`
 }
+
+// NewHub returns the announcement of a hub that starts now.
+func NewHub(key bus.HubKey) Hub { return Hub{HubKey: key, Started: task.MillisOf(time.Now())} }
 
 // Announce is the announcement of an agent. Envelope.Source is "agent/NAME".
 type Announce struct {

@@ -31,8 +31,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/cluster"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

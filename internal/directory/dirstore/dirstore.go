@@ -30,7 +30,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/outbound/card"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Store stores records. Methods are called concurrently. No argument or result is shared with

@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/linktest"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // busSystem is a hub, its workers, and the broker between them.

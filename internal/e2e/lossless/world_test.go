@@ -30,7 +30,7 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/worker"
 )
 

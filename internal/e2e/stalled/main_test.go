@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

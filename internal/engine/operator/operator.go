@@ -27,7 +27,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Operator provides the operations of an operator. Engine, Tasks and Notes are required.

@@ -57,9 +57,9 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/policy"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
 	"github.com/parley-a2a/parley/internal/trust"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Root is the path prefix of the API.

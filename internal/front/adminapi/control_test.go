@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 // withControl returns a handler of an engine that does not run. A task of ann and one of bob

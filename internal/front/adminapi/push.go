@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/memory"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Pusher notifies webhooks. *push.Dispatcher implements it. Methods are called concurrently.

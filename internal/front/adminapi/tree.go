@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/sse"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/tasktree"
-	"github.com/parley-a2a/parley/task"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )

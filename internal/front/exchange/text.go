@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // artifact yields the events of an artifact or of a chunk of one.

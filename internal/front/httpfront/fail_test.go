@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 var reference = regexp.MustCompile(`[0-9a-f]{16}`)

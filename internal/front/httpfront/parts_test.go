@@ -26,8 +26,8 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/push"
-	"github.com/parley-a2a/parley/task"
 )
 
 // bulk is the content that the agent of these tests returns.

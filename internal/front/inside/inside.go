@@ -42,8 +42,8 @@ import (
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/task"
 )
 
 // from is the address of callers in audit records, as for requests in the process.

@@ -21,8 +21,8 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/trust"
-	"github.com/parley-a2a/parley/task"
 )
 
 // fixture holds the state that survives a restart of the hub.

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/trust"
-	"github.com/parley-a2a/parley/task"
 )
 
 // peer is a remote agent with scripted replies.

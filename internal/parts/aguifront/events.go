@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/sse"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // protocolVersion is the implemented version of AG-UI.

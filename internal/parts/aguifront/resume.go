@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // maxRecalled is how many tasks of a thread are returned to a client that reconnects.

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/surface"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // talk is a request with its position in a conversation.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // ordered is a sorted set of cursors: by time, then by key. Nearly all insertions are at its end,

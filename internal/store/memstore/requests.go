@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // requestName identifies a request.

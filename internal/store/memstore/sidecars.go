@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // sidecarList identifies the tasks with a sidecar of a kind; those of one parent, unless it is

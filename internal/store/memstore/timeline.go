@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // keepMoments is the number of moments that a store keeps.

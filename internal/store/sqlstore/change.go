@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"bytes"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Change is a task.Change in its stored form. It shares no memory with the caller, which may

@@ -6,8 +6,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/varint"
-	"github.com/parley-a2a/parley/task"
 )
 
 // The first byte of the rest of a head. Later layouts use other values.

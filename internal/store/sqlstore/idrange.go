@@ -1,6 +1,6 @@
 package sqlstore
 
-import "github.com/parley-a2a/parley/task"
+import "github.com/parley-a2a/parley/internal/task"
 
 // IDRange is a range of an index of ids and owners: it begins after First and Owner, and ends
 // with Last.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/varint"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Moments are the moments of one commit in their stored form: a row of the timeline. The zero

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/varint"
-	"github.com/parley-a2a/parley/task"
 )
 
 // TestStoredForms compares the binary forms with those on the disks of operators.

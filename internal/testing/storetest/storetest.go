@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Store is a store in memory whose disk is full while Full is set. The zero Store is ready to use, by any number

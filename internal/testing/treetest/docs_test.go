@@ -308,6 +308,21 @@ func missing(sources []*source, api map[string]bool) []string {
 		parts := strings.Split(name, ".")
 		packages[parts[0]], names[parts[0]+"."+parts[1]] = true, true
 	}
+	for _, s := range sources { // task is the name of an internal package, too
+		pkg := s.file.Name.Name
+		if s.test || public(s) || !packages[pkg] {
+			continue
+		}
+		add := func(name, _ string, _ ...any) { names[pkg+"."+name] = true }
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				exportedFunc(d, add)
+			case *ast.GenDecl:
+				exportedDecl(d, add)
+			}
+		}
+	}
 	var problems []string
 	for _, s := range sources {
 		for _, group := range s.file.Comments {

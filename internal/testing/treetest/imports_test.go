@@ -33,10 +33,14 @@ var (
 var directions = []direction{
 	{
 		from: []string{"task"}, only: leaves, deep: true,
-		why: "task says what a task is and what a store must promise; it imports no store",
+		why: "task names the states of tasks",
 	},
 	{
-		from: []string{"internal/testing/suite/tasktest"}, only: append([]string{"task"}, leaves...), deep: true,
+		from: []string{"internal/task"}, only: append([]string{"task"}, leaves...), deep: true,
+		why: "internal/task says what a task is and what a store must promise; it imports no store",
+	},
+	{
+		from: []string{"internal/testing/suite/tasktest"}, only: append([]string{"task", "internal/task"}, leaves...), deep: true,
 		why: "the suite of stores knows tasks alone",
 	},
 	{
@@ -64,19 +68,19 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/testing/suite/memorytest", "internal/agents/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump", "internal/blobstore", "internal/cluster"}, leaves...),
+		from: stores, only: append([]string{"task", "internal/task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/testing/suite/memorytest", "internal/agents/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump", "internal/blobstore", "internal/cluster"}, leaves...),
 		why: "a store knows task, the keys of auth, the ledger of directory and its records (internal/outbound/card), the inbox, the entries of trust, the contracts of memory, the dead letters of internal/agents/queue, the catalogue of large parts, the members of a cluster and leaf packages; what two stores share goes into task or internal",
 	},
 	{
-		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "auth", "internal/directory/dirstore", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/agents/queue", "internal/cluster"}, leaves...),
+		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "internal/task", "auth", "internal/directory/dirstore", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/agents/queue", "internal/cluster"}, leaves...),
 		why: "tables know the contracts of their stores and no database",
 	},
 	{
-		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "internal/outbound/card", "internal/directory/dirstore"}, leaves...),
+		from: []string{"internal/directory/dirstore", "internal/testing/suite/dirstoretest"}, only: append([]string{"task", "internal/task", "internal/outbound/card", "internal/directory/dirstore"}, leaves...),
 		why: "stores keep ledgers, so they know nothing of the directory",
 	},
 	{
-		from: []string{"internal/inbox", "internal/testing/suite/inboxtest"}, only: append([]string{"task", "internal/inbox"}, leaves...),
+		from: []string{"internal/inbox", "internal/testing/suite/inboxtest"}, only: append([]string{"task", "internal/task", "internal/inbox"}, leaves...),
 		why: "stores keep the inbox, and agents put things there, so it knows neither",
 	},
 	{
@@ -96,7 +100,7 @@ var directions = []direction{
 		why: "the directory knows cards and names; who composes it knows the engine and the wire",
 	},
 	{
-		from: []string{"internal/bus/..."}, only: append([]string{"auth", "task", "internal/apierror", "internal/bus/..."}, leaves...), deep: true,
+		from: []string{"internal/bus/..."}, only: append([]string{"auth", "task", "internal/task", "internal/apierror", "internal/bus/..."}, leaves...), deep: true,
 		why: "a bus carries envelopes; who sends and who receives them knows the bus",
 	},
 	{
@@ -122,7 +126,7 @@ var directions = []direction{
 		why: "the caller's side must not carry a server, an engine or a store",
 	},
 	{
-		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/apierror", "internal/execution"}, leaves...), deep: true,
+		from: []string{"agent"}, only: append([]string{"auth", "task", "internal/task", "internal/apierror", "internal/execution"}, leaves...), deep: true,
 		why: "agent is the contract of executors; the bus is for worker and internal/agents/queue",
 	},
 	{

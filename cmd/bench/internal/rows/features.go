@@ -18,7 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // spawnWith starts the command in an empty folder with a configuration.

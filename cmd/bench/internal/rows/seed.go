@@ -17,8 +17,8 @@ import (
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // ownersOf returns the number of owners of a file with n tasks: 1,000 for a million, and fewer

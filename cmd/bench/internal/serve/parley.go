@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/sqlitestore"
-	"github.com/parley-a2a/parley/task"
 )
 
 // OwnerHeader names the owner of a call to a Parley with Options.Owners.

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/worker"
 )
 

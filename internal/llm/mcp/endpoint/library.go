@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/llm/hubtools"
 	"github.com/parley-a2a/parley/internal/llm/mcp/mcpserver"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Library reads the resources of a hub's caller.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 var (

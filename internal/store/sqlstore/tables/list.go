@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // ofContext selects the tasks of a context that a query lists.

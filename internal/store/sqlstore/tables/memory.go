@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/internal/memory"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Notes is the store of the working memory. See [NewNotes]. Each database indexes the words of notes in

@@ -3,7 +3,7 @@ package tables
 import (
 	"fmt"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // MaxNames limits the owners, and the scopes, that a connection caches; at the limit it clears

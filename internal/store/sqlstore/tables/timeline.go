@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/varint"
-	"github.com/parley-a2a/parley/task"
 )
 
 var (

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/trust"
-	"github.com/parley-a2a/parley/task"
 )
 
 // Trust is the store of trust entries. See [NewTrust].

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // aliasTests are the tests of aliases.

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/task"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // brokenHooks holds methods for hooks that replace those of a memory store if they are not nil.

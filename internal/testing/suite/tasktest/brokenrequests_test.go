@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // brokenRequests holds methods for requests that replace those of a memory store.

@@ -6,7 +6,7 @@ import (
 	"maps"
 
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // brokenSidecars holds methods for sidecars that replace those of a memory store.

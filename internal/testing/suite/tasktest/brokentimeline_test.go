@@ -4,7 +4,7 @@ import (
 	"context"
 	"maps"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // Timeline implements task.Timeline.

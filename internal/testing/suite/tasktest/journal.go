@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 var journalTests = []storeTest{

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 func TestFoldHistory(t *testing.T) {

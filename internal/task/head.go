@@ -1,7 +1,6 @@
 package task
 
 import (
-	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -10,32 +9,6 @@ import (
 // Key is the store's internal number of a task. It is unique in the store, never reused, and
 // never shown to a caller. Zero means that the task is not stored yet.
 type Key int64
-
-// Owner is the opaque scope that a task belongs to. Callers with different owners never see
-// each other's tasks. The wire id of a task is unique within its owner only.
-type Owner string
-
-// Agent is the name of an agent in the hub.
-type Agent string
-
-// AgentNamed derives the name of an agent from its title: small letters and digits, with a dash
-// for every run of other characters between them.
-func AgentNamed(title string) Agent {
-	var b strings.Builder
-	gap := false
-	for _, r := range strings.ToLower(title) {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			if gap && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			b.WriteRune(r)
-			gap = false
-		} else {
-			gap = true
-		}
-	}
-	return Agent(b.String())
-}
 
 // Holder names the executor of a task: a hub or a worker process.
 type Holder string

@@ -5,7 +5,7 @@ package task_test
 import (
 	"testing"
 
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // allocs is the number of objects that an operation allocates. The test
