@@ -529,6 +529,7 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 		ALTER TABLE parley.sequence ADD next_key BIGINT NOT NULL DEFAULT 4097, ADD writer BIGINT NOT NULL DEFAULT 0,
 		ADD members BIGINT NOT NULL DEFAULT 0; DROP SEQUENCE parley.task_keys; DROP TABLE parley.moments;
 		ALTER TABLE parley.hubs DROP slot; ALTER TABLE parley.counters DROP slot, ADD PRIMARY KEY (scope, state);
+		ALTER TABLE parley.hooks RENAME COLUMN delivered TO told;
 		UPDATE parley.entries SET data = substr(data, 6); UPDATE parley.tasks SET rest = substr(rest, 6)`)
 	if db, err := Open(t.Context(), url, asMember("b")); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "1 hubs of an earlier version") {
 		t.Errorf("Open = %v, want ErrInUse that names the hubs", err)

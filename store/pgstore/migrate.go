@@ -82,7 +82,7 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	if err := c.script(ctx, "BEGIN; SET LOCAL statement_timeout = 0"); err != nil {
 		return err
 	}
-	if n := len(have); n >= membersLayout && n < sideBySideLayout {
+	if n := len(have); n >= membersLayout && n < leastLayout {
 		if err := noMembers(ctx, c); err != nil {
 			return err
 		}
@@ -113,10 +113,11 @@ func survives(ctx context.Context, c *conn, have, known int) error {
 	return err
 }
 
-// The layouts from which the database has a table of members, and from which they commit at the same time.
+// The layouts from which the database has a table of members, and from which hubs can use a
+// database with this layout.
 const (
-	membersLayout    = 2
-	sideBySideLayout = 7
+	membersLayout = 2
+	leastLayout   = 8
 )
 
 // noMembers returns ErrInUse while hubs of an earlier version run, which would write in turn.

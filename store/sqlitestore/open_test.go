@@ -344,6 +344,9 @@ func TestOldLayoutsOpen(t *testing.T) {
 		if err == nil {
 			err = c.script(oldTask)
 		}
+		if webhooks := have >= 2 && have < 17; err == nil && webhooks {
+			err = c.script("INSERT INTO hooks (task, id, url, dialect, scheme, created_at, told, settled) VALUES (1, 'old', 'https://example.org', 0, '', 5, 1, 0)")
+		}
 		if err := errors.Join(err, c.close()); err != nil {
 			t.Fatal(err)
 		}
@@ -352,11 +355,14 @@ func TestOldLayoutsOpen(t *testing.T) {
 		if err != nil || h.Key != 1 || h.State != task.Submitted || h.CreatedAt != 5 || h.LastMessage != 1 {
 			t.Fatalf("Head in a file of layout %d = %+v, %v", have, h, err)
 		}
+		if old, err := tasks.Hooks(t.Context(), h.Key, "", 10); have >= 2 && (err != nil || len(old) != 1 || old[0].ID != "old" || old[0].Position != 1) {
+			t.Errorf("Hooks in a file of layout %d = %+v, %v", have, old, err)
+		}
 		hook := &task.Hook{Task: h.Key, ID: "a", URL: "https://example.org"}
 		if err := tasks.PutHook(t.Context(), hook); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := tasks.Unsettled(t.Context(), task.HookRef{}, 10); err != nil || len(got) != 1 || got[0].ID != "a" {
+		if got, err := tasks.Unsettled(t.Context(), task.HookRef{}, 10); err != nil || len(got) == 0 || got[0].ID != "a" {
 			t.Errorf("Unsettled in a file of layout %d = %+v, %v", have, got, err)
 		}
 	}

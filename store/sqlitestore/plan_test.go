@@ -116,7 +116,7 @@ func TestHooksAreFoundByIndexes(t *testing.T) {
 		sharedQuery("AND h.id > ?2"):                             "SEARCH h USING INDEX hooks_ref (task=? AND id>?)",
 		sharedQuery("WHERE t.id = ?4"):                           "SEARCH t USING INDEX tasks_id (id=?)",
 		sharedQuery("DISTINCT task, hook"):                       "SEARCH dead_letters USING PRIMARY KEY ((task,hook)>(?,?))",
-		sharedQuery("AND told < ?3"):                             "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
+		sharedQuery("AND delivered < ?3"):                        "SEARCH hooks USING INDEX hooks_ref (task=? AND id=?)",
 		sharedQuery("SELECT first, last, at"):                    "SEARCH dead_letters USING PRIMARY KEY (task=? AND hook=?)",
 	} {
 		plan := planOf(t, db, queries[q])

@@ -168,7 +168,9 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 	_ = old.script("PRAGMA writable_schema = ON")
 	if steps, err := sqlstore.Migrations(schema); err == nil {
 		if have, err := recognize(old, steps); err == nil && have < len(steps) {
-			_ = migrate(old, steps, have) // otherwise the tables that it has are copied
+			if migrate(old, steps, have) != nil { // the tables that it has are copied
+				_ = old.script("ALTER TABLE hooks RENAME COLUMN told TO delivered")
+			}
 		}
 	}
 	next, _ := old.number("SELECT next_key FROM sequence") // zero if it is lost

@@ -142,3 +142,47 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// TestFormerColumn reads a table that an earlier version wrote, with the former name of a column.
+func TestFormerColumn(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w, err := NewWriter(&b, Header{Parley: "test", Store: "sqlite"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range Tables() {
+		for i := range table.Columns {
+			if table.Name == "hooks" && table.Columns[i].Name == "delivered" {
+				table.Columns[i].Name = "told"
+			}
+		}
+		if err := w.Table(&table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(b.Bytes(), []byte(`"delivered"`)) {
+		t.Fatal("the file has the present name")
+	}
+	r, err := NewReader(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names string
+	err = Load(t.Context(), r, Sink{
+		Table: func(table *Table) error {
+			if table.Name == "hooks" {
+				names = table.Names()
+			}
+			return nil
+		},
+		File: func(FileHead, io.Reader) error { return nil },
+		Done: func() error { return nil },
+	})
+	if want := "task, id, url, dialect, scheme, secret, created_at, delivered, settled"; err != nil || names != want {
+		t.Errorf("hooks has the columns %s, %v, want %s", names, err, want)
+	}
+}

@@ -182,6 +182,7 @@ func (r *Reader) beginTable(f *frame) (*Section, error) {
 	if err := r.parse(f, kindTable, &t); err != nil {
 		return nil, err
 	}
+	t.rename()
 	i := slices.IndexFunc(r.known, func(k Table) bool { return k.Name == t.Name })
 	if i < 0 || !slices.Equal(r.known[i].Columns, t.Columns) {
 		return nil, fmt.Errorf("%w: table %s at byte %d is unknown, a duplicate, or has other columns", ErrFormat, t.Name, f.at)

@@ -77,7 +77,7 @@ sidecars place parent data:bytes
 journal place data:bytes
 requests scope key:text fingerprint:bytes task version at
 messages owner id:text task
-hooks task id:text url:text dialect scheme:text secret:bytes created_at told settled
+hooks task id:text url:text dialect scheme:text secret:bytes created_at delivered settled
 dead_letters task hook:text first last at attempts reason:text
 keys seq id:text hash:bytes hint:text principal:text created_at expires_at revoked_at
 agents name:text spec:bytes secret:bytes card:bytes card_url:text etag:text seen_at created_at updated_at
@@ -106,6 +106,13 @@ func Tables() []Table {
 		all = append(all, t)
 	}
 	return all
+}
+
+// rename gives a column of an earlier version its present name.
+func (t *Table) rename() {
+	if i := slices.Index(t.Columns, Column{"told", Int}); t.Name == "hooks" && i >= 0 {
+		t.Columns[i].Name = "delivered"
+	}
 }
 
 // hubNotes are the notes that belong to a hub and its folder, and not to the data. A dump has none

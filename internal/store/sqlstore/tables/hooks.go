@@ -16,16 +16,16 @@ var (
 )
 
 // hookColumns are the columns of a hook, in the order in which scanHook reads them.
-const hookColumns = `h.task, h.id, h.url, h.dialect, h.scheme, h.secret, h.created_at, h.told, h.settled`
+const hookColumns = `h.task, h.id, h.url, h.dialect, h.scheme, h.secret, h.created_at, h.delivered, h.settled`
 
 // headOfHook joins the head of a hook's task. The hooks are found first, in order.
 const headOfHook = ` /*sqlite CROSS*/ JOIN tasks t ON t.key = h.task `
 
 var (
-	qPutHook = prepared(`INSERT INTO hooks (task, id, url, dialect, scheme, secret, created_at, told, settled)
+	qPutHook = prepared(`INSERT INTO hooks (task, id, url, dialect, scheme, secret, created_at, delivered, settled)
 	SELECT key, $2, $3, $4, $5, $6, $7, $8, $9 FROM tasks WHERE key = $1 /*postgres{*/ FOR KEY SHARE /*}*/
 	ON CONFLICT (task, id) DO UPDATE SET url = excluded.url, dialect = excluded.dialect, scheme = excluded.scheme,
-	secret = excluded.secret, created_at = excluded.created_at, told = excluded.told, settled = excluded.settled`)
+	secret = excluded.secret, created_at = excluded.created_at, delivered = excluded.delivered, settled = excluded.settled`)
 
 	qDropHook    = prepared("DELETE FROM hooks WHERE task = $1 AND id = $2")
 	qDropLetters = prepared("DELETE FROM dead_letters WHERE task = $1 AND hook = $2")
@@ -183,7 +183,7 @@ func (t Tasks) hooked(ctx context.Context, which Query, q *task.HookQuery) ([]ta
 }
 
 var (
-	qAdvanceHook = prepared("UPDATE hooks SET told = $3 WHERE task = $1 AND id = $2 AND told < $3")
+	qAdvanceHook = prepared("UPDATE hooks SET delivered = $3 WHERE task = $1 AND id = $2 AND delivered < $3")
 
 	// The index of unsettled hooks is updated only when necessary.
 	qSettle = prepared("UPDATE hooks SET settled = 1 WHERE task = $1 AND id = $2 AND settled = 0")
@@ -236,7 +236,7 @@ var (
 	qHookLetters = prepared(`SELECT first, last, at, attempts, reason FROM dead_letters
 	WHERE task = $1 AND hook = $2 ORDER BY first LIMIT 1000`)
 
-	qRevive = prepared(`UPDATE hooks SET settled = 0, told = (SELECT CASE WHEN hooks.told < min(first) THEN hooks.told ELSE min(first) - 1 END
+	qRevive = prepared(`UPDATE hooks SET settled = 0, delivered = (SELECT CASE WHEN hooks.delivered < min(first) THEN hooks.delivered ELSE min(first) - 1 END
 	FROM dead_letters WHERE task = $1 AND hook = $2)
 	WHERE task = $1 AND id = $2 AND EXISTS (SELECT 1 FROM dead_letters WHERE task = $1 AND hook = $2)`)
 
