@@ -28,7 +28,8 @@ type Server struct {
 	bin, dir string
 	port     int
 	sync     bool
-	user     *user // nil for the user of this process
+	delay    time.Duration // of each sync to the disk
+	user     *user         // nil for the user of this process
 	process  *exec.Cmd
 	log      *os.File
 	release  func() // releases the port
@@ -48,7 +49,7 @@ var shared struct {
 func Shared(tb testing.TB) *Server {
 	tb.Helper()
 	bin := programs(tb)
-	shared.once.Do(func() { shared.server, shared.err = create(bin, false) })
+	shared.once.Do(func() { shared.server, shared.err = create(bin, new(Server)) })
 	if shared.err != nil {
 		tb.Fatal(shared.err)
 	}
@@ -66,7 +67,7 @@ func Exit(code int) {
 // Start runs a server until tb ends.
 func Start(tb testing.TB) *Server {
 	tb.Helper()
-	s, err := create(programs(tb), true)
+	s, err := create(programs(tb), &Server{sync: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -85,13 +86,17 @@ func Need(tb testing.TB) {
 	programs(tb)
 }
 
-// Run runs a server for a program that is no test, such as a bench. Its caller must call End.
-func Run() (*Server, error) {
+// Run runs a server for a program that is no test, such as a bench. Its caller must call End. With a delay, each
+// sync to the disk takes longer by it: strace, which must be installed, delays the return of the system call.
+func Run(delay time.Duration) (*Server, error) {
 	path, ok := testenv.Find("postgres")
 	if !ok {
 		return nil, errors.New("there is no PostgreSQL on this machine")
 	}
-	return create(filepath.Dir(path), true)
+	if _, err := exec.LookPath("strace"); err != nil && delay > 0 {
+		return nil, errors.New("there is no strace on this machine")
+	}
+	return create(filepath.Dir(path), &Server{sync: true, delay: delay})
 }
 
 // End ends a server of Run and removes its files.
@@ -115,13 +120,13 @@ func programs(tb testing.TB) string {
 	return filepath.Dir(testenv.Tool(tb, "postgres"))
 }
 
-// create makes a folder and starts a server in it.
-func create(bin string, sync bool) (*Server, error) {
+// create makes a folder and starts the server s in it.
+func create(bin string, s *Server) (*Server, error) {
 	dir, err := os.MkdirTemp("", "pg")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin, dir: dir, sync: sync, release: func() {}}
+	s.bin, s.dir, s.release = bin, dir, func() {}
 	if err := s.prepare(); err != nil {
 		s.remove()
 		return nil, fmt.Errorf("prepare PostgreSQL: %w", err)
@@ -183,6 +188,9 @@ func (s *Server) launch() error {
 		return err
 	}
 	s.process = s.command("postgres", args...)
+	if s.delay > 0 {
+		s.slow(s.process)
+	}
 	s.process.Env = append(s.process.Env, notify)
 	s.process.Stdout, s.process.Stderr = s.log, s.log
 	if err := s.process.Start(); err != nil {
@@ -190,6 +198,17 @@ func (s *Server) launch() error {
 		return errors.Join(err, ready.Close())
 	}
 	return s.wait(ready)
+}
+
+// slow makes a command a child of strace. With -D the tracer is a grandchild of this process, and its filter in the
+// kernel keeps other system calls quick.
+func (s *Server) slow(cmd *exec.Cmd) {
+	tracer, _ := exec.LookPath("strace") // Run has found it
+	cmd.Args = append([]string{
+		"strace", "-D", "-f", "--seccomp-bpf", "-o", os.DevNull, "-e", "trace=fdatasync",
+		"-e", "inject=fdatasync:delay_exit=" + strconv.FormatInt(s.delay.Microseconds(), 10), cmd.Path,
+	}, cmd.Args[1:]...)
+	cmd.Path = tracer
 }
 
 // URL returns the address of a database.

@@ -154,6 +154,7 @@ func All() []Row {
 		{"remote", "blocking sends at 200/s: a peer, and a hub that asks it", remote, false},
 		{"gateway", "blocking sends at a fixed rate to a remote agent: direct, and through gateways", gateways, false},
 		{"features", "blocking sends to parley serve with parts of it turned on, interleaved", features, false},
+		{"scale", "blocking sends to 1, 2, 4 and 8 hubs on one PostgreSQL whose sync takes 10 ms longer, 16 connections each", scale, false},
 		{"slow-disk", "blocking sends to parley serve whose fsync takes longer", slowDisk, false},
 		{"small-memory", "large messages to parley serve in 128 MiB", smallMemory, false},
 		{"queue", "blocking sends to an agent at a queue, and requests over the bare broker", atQueue, false},

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/serve"
@@ -22,7 +23,7 @@ import (
 // database returns the address of a new database, on a server that this machine runs for the bench.
 func (b *Bench) database(name string) (string, error) {
 	if b.databases == nil {
-		s, err := pgtest.Run()
+		s, err := pgtest.Run(0)
 		if err != nil {
 			return "", fmt.Errorf("%w: %w", ErrLeftOut, err)
 		}
@@ -165,6 +166,38 @@ func hubs(ctx context.Context, b *Bench) ([]Result, error) {
 			return all, fmt.Errorf("%s: %w", w.name, err)
 		}
 		r.Row, r.Case = "hubs", w.name
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// syncDelay is what each sync of the database takes longer in the row scale, as in a database over several zones, and
+// scaleConns the connections of each hub.
+const (
+	syncDelay  = 10 * time.Millisecond
+	scaleConns = 16
+)
+
+// scale measures how the rate grows with the hubs on one database whose commits wait for a slow disk. So the rate is
+// bounded by waiting, and not by the processors of this machine.
+func scale(ctx context.Context, b *Bench) (all []Result, err error) {
+	path, err := b.build(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slow := *b
+	slow.Conns = scaleConns
+	if slow.databases, err = pgtest.Run(syncDelay); err != nil {
+		return []Result{{Row: "scale", Server: command, Left: err.Error()}}, nil
+	}
+	defer slow.Close()
+	for _, n := range []int{1, 2, 4, 8} {
+		b.Log("scale: %d hubs", n)
+		r, err := slow.hubsOn(ctx, path, formation{n, true, n})
+		if err != nil {
+			return all, fmt.Errorf("%d hubs: %w", n, err)
+		}
+		r.Row, r.Case = "scale", fmt.Sprintf("%d hubs, sync + %v", n, syncDelay)
 		all = append(all, r)
 	}
 	return all, nil

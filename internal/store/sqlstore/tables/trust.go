@@ -1,9 +1,11 @@
 package tables
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/task"
@@ -87,6 +89,8 @@ func (t Trust) put(ctx context.Context, q Query, entries []trust.Entry) error {
 		}
 		rows[i] = trustRow{e, string(skills)}
 	}
+	// All hubs lock the rows in one order.
+	slices.SortFunc(rows, func(a, b trustRow) int { return cmp.Compare(a.Subject, b.Subject) })
 	err := t.db.Write(ctx, func(c Conn) error {
 		for i := range rows {
 			if err := c.Exec(q, rows[i].fields()...); err != nil {
