@@ -120,7 +120,7 @@ const (
 	leastLayout   = 8
 )
 
-// noMembers returns ErrInUse while hubs of an earlier version run, which would write in turn.
+// noMembers returns ErrInUse while hubs of an earlier version run.
 func noMembers(ctx context.Context, c *conn) error {
 	n, err := c.epoch(ctx, "SELECT count(*) FROM hubs WHERE ended = 0 AND lease_until > "+nowMillis)
 	if err == nil && n > 0 {
