@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/internal/webhooks"
 )
 
 // refusing is a webhook that refuses every notification.
@@ -31,7 +31,7 @@ func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 func startPush(t *testing.T) (url string) {
 	t.Helper()
 	store := new(memstore.Store)
-	d, err := push.New(push.Config{Store: store, Transport: refusing{}})
+	d, err := webhooks.New(webhooks.Config{Store: store, Transport: refusing{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/inbox"
-	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/internal/webhooks"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -52,7 +52,7 @@ func (h *Hub) claimed(c queue.Claim) {
 }
 
 // attempted reports a try to notify a webhook.
-func (h *Hub) attempted(a push.Attempt) {
+func (h *Hub) attempted(a webhooks.Attempt) {
 	e := events.Event{
 		Type: events.WebhookRetry, Owner: a.Owner, Task: a.Task, Context: a.Context,
 		Data: map[string]any{"webhook": a.Webhook, "version": a.Version},

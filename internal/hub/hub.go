@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/telemetry/samples"
-	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/internal/webhooks"
 )
 
 // ErrAnonymous is returned for an address that other machines can reach, if callers are not
@@ -61,9 +61,9 @@ type Hub struct {
 	parts      Parts
 	settings   Settings
 	engine     *engine.Engine
-	pusher     *push.Dispatcher // nil without push notifications
-	hookReview hookReview       // of Refresh
-	front      *httpfront.Front // nil before Mount
+	pusher     *webhooks.Dispatcher // nil without push notifications
+	hookReview hookReview           // of Refresh
+	front      *httpfront.Front     // nil before Mount
 	remotes    remotes
 
 	own       ownAgents
@@ -117,7 +117,7 @@ func New(p Parts, s Settings) (*Hub, error) {
 // openPush creates the dispatcher of webhooks. A key file in the push options takes precedence
 // over the box.
 func (h *Hub) openPush() (err error) {
-	c := push.Config{
+	c := webhooks.Config{
 		Options: h.settings.Push, Store: h.parts.Store, Version: h.settings.Version, Logger: h.parts.Logger,
 		Attempted: h.attempted,
 	}
@@ -130,7 +130,7 @@ func (h *Hub) openPush() (err error) {
 	if h.parts.Box != nil && c.KeyFile == "" {
 		c.Sealer = h.parts.Box
 	}
-	h.pusher, err = push.New(c)
+	h.pusher, err = webhooks.New(c)
 	return err
 }
 
@@ -138,7 +138,7 @@ func (h *Hub) openPush() (err error) {
 func (h *Hub) Engine() *engine.Engine { return h.engine }
 
 // Pusher returns the dispatcher of webhooks, or nil without push notifications.
-func (h *Hub) Pusher() *push.Dispatcher { return h.pusher }
+func (h *Hub) Pusher() *webhooks.Dispatcher { return h.pusher }
 
 // Mount creates the HTTP front, with the surfaces of the parts.
 func (h *Hub) Mount(f Front) {

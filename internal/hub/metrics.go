@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
-	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/internal/webhooks"
 )
 
 // Census is the ability of a store to count its tasks cheaply.
@@ -33,7 +33,7 @@ type Census interface {
 type measured struct {
 	engine *engine.Engine
 	// pusher notifies webhooks; nil without push notifications.
-	pusher *push.Dispatcher
+	pusher *webhooks.Dispatcher
 	// store counts its tasks if it is a Census.
 	store task.Store
 	// connections are those of callers; nil if they are not counted.

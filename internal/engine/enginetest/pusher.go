@@ -144,7 +144,7 @@ func (p *Pusher) Head(key task.Key) task.Head {
 	return p.heads[key]
 }
 
-// Dispatcher is notified of changes, such as a *push.Dispatcher.
+// Dispatcher is notified of changes, such as a *webhooks.Dispatcher.
 type Dispatcher interface {
 	engine.Pusher
 	Moved(head *task.Head)

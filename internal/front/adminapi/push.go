@@ -16,19 +16,19 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/task"
-	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/internal/webhooks"
 )
 
-// Pusher notifies webhooks. *push.Dispatcher implements it. Methods are called concurrently.
+// Pusher notifies webhooks. *webhooks.Dispatcher implements it. Methods are called concurrently.
 type Pusher interface {
 	// Status returns the delivery status of a webhook. It returns false for one that is not
 	// loaded because no notification is pending.
-	Status(ref task.HookRef) (push.Status, bool)
+	Status(ref task.HookRef) (webhooks.Status, bool)
 	// Redeliver sends a webhook its undelivered notifications again.
 	Redeliver(ctx context.Context, ref task.HookRef) (task.Hooked, error)
 }
 
-var _ Pusher = (*push.Dispatcher)(nil)
+var _ Pusher = (*webhooks.Dispatcher)(nil)
 
 // Push supplies the webhooks and their delivery.
 type Push struct {
@@ -199,7 +199,7 @@ func (h *Handler) webhook(ctx context.Context, k *task.Hooked, letters bool) (We
 	return v, err
 }
 
-func stateOf(st *push.Status) string {
+func stateOf(st *webhooks.Status) string {
 	switch {
 	case st.Underway:
 		return HookDelivering

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
-	"github.com/parley-a2a/parley/push"
+	"github.com/parley-a2a/parley/internal/webhooks"
 )
 
 // receiver answers every notification with a code, and counts them.
@@ -45,22 +45,22 @@ func (r *receiver) answer(code int) int {
 	return r.n
 }
 
-// webhooks is a handler of webhooks in a synctest bubble.
-type webhooks struct {
+// hooks is a handler of webhooks in a synctest bubble.
+type hooks struct {
 	t     *testing.T
 	store *memstore.Store
 	net   *receiver
-	d     *push.Dispatcher
+	d     *webhooks.Dispatcher
 	h     *adminapi.Handler
 }
 
 // withWebhooks runs f in a bubble.
-func withWebhooks(t *testing.T, f func(w *webhooks)) {
+func withWebhooks(t *testing.T, f func(w *hooks)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &webhooks{t: t, store: new(memstore.Store), net: &receiver{code: 404}}
-		d, err := push.New(push.Config{Store: w.store, Transport: w.net})
+		w := &hooks{t: t, store: new(memstore.Store), net: &receiver{code: 404}}
+		d, err := webhooks.New(webhooks.Config{Store: w.store, Transport: w.net})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func withWebhooks(t *testing.T, f func(w *webhooks)) {
 }
 
 // hooked creates a task of an owner with webhooks, each with one change to deliver.
-func (w *webhooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
+func (w *hooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
 	w.t.Helper()
 	now := func() task.Millis { return task.MillisOf(time.Now()) }
 	head := tasktest.Append(w.t, w.store, tasktest.NewHead(owner, id), tasktest.Created(now(), "secret text"))
@@ -97,13 +97,13 @@ func (w *webhooks) hooked(owner task.Owner, id a2a.TaskID, configs ...string) {
 }
 
 // rest waits until everything was delivered once and saved. It runs in a bubble.
-func (w *webhooks) rest() {
+func (w *hooks) rest() {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()
 }
 
 // list returns "task/config state position/version" of all webhooks that a query finds.
-func (w *webhooks) list(query string) string {
+func (w *hooks) list(query string) string {
 	w.t.Helper()
 	got := as(w.t, w.h, boss, "GET /api/v1/push"+query, "")
 	if got.code != 200 || strings.Contains(got.body, "S3CRET") || strings.Contains(got.body, "secret text") {
@@ -123,7 +123,7 @@ func (w *webhooks) list(query string) string {
 }
 
 func TestWebhooksAreListed(t *testing.T) {
-	withWebhooks(t, func(w *webhooks) {
+	withWebhooks(t, func(w *hooks) {
 		if got := w.list(""); got != "" {
 			t.Errorf("list of a new hub = %q", got)
 		}
@@ -152,7 +152,7 @@ func TestWebhooksAreListed(t *testing.T) {
 }
 
 func TestAWebhookIsShownWithoutSecrets(t *testing.T) {
-	withWebhooks(t, func(w *webhooks) {
+	withWebhooks(t, func(w *hooks) {
 		w.hooked("ann", "t1", "a")
 		w.rest()
 		got := as(t, w.h, boss, "GET /api/v1/push?task=t1", "")
@@ -171,7 +171,7 @@ func TestAWebhookIsShownWithoutSecrets(t *testing.T) {
 }
 
 func TestRedeliver(t *testing.T) {
-	withWebhooks(t, func(w *webhooks) {
+	withWebhooks(t, func(w *hooks) {
 		w.hooked("ann", "t1", "a", "b")
 		w.rest()
 		before := w.net.answer(200)
@@ -202,7 +202,7 @@ func TestRedeliver(t *testing.T) {
 }
 
 func TestPushRefusals(t *testing.T) {
-	withWebhooks(t, func(w *webhooks) {
+	withWebhooks(t, func(w *hooks) {
 		w.hooked("ann", "t1", "a")
 		ann := &auth.Principal{ID: "ann"}
 		for request, want := range map[string]struct {

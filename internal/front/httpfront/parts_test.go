@@ -27,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/internal/webhooks"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -280,7 +281,7 @@ func TestPartPush(t *testing.T) {
 	}))
 	t.Cleanup(hook.Close)
 	cfg, store := partsConfig(t), new(memstore.Store)
-	d, err := push.New(push.Config{Options: push.Options{Allow: []string{"loopback"}}, Store: store})
+	d, err := webhooks.New(webhooks.Config{Options: push.Options{Allow: []string{"loopback"}}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/webhooks"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -101,13 +102,13 @@ func (m *Memory) engine(tb testing.TB, o *MemoryOptions) *engine.Engine {
 	return e
 }
 
-func (m *Memory) pusher(tb testing.TB, store push.Store, wrap func(http.RoundTripper) http.RoundTripper) *push.Dispatcher {
+func (m *Memory) pusher(tb testing.TB, store webhooks.Store, wrap func(http.RoundTripper) http.RoundTripper) *webhooks.Dispatcher {
 	tb.Helper()
-	c := push.Config{Options: push.Options{Allow: []string{"all"}}, Store: store, Transport: m.HTTP}
+	c := webhooks.Config{Options: push.Options{Allow: []string{"all"}}, Store: store, Transport: m.HTTP}
 	if wrap != nil {
 		c.Transport = wrap(m.HTTP)
 	}
-	d, err := push.New(c)
+	d, err := webhooks.New(c)
 	if err != nil {
 		tb.Fatal(err)
 	}

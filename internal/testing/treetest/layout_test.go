@@ -112,7 +112,7 @@ var W = b.V
 
 // apart are packages whose methods have internal types, because the program uses them as well as
 // embedders. The types they name for embedders are public.
-var apart = map[string]bool{"store/pgstore": true, "store/sqlitestore": true, "push": true}
+var apart = map[string]bool{"store/pgstore": true, "store/sqlitestore": true}
 
 // leaks returns the exported declarations of public packages that mention internal types.
 func leaks(code []*source) []string {

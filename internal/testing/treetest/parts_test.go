@@ -21,7 +21,7 @@ var mayNameParts = []string{
 // docs/adr/0140.
 var stillNamed = map[string][]string{
 	"rockbot": { // its dialects over HTTP
-		"agent/remote/callback_test.go", "client/client.go", "client/doc.go", "push/body", "push/retry.go",
+		"agent/remote/callback_test.go", "client/client.go", "client/doc.go", "internal/webhooks/body", "internal/webhooks/retry.go",
 		"internal/config/auth", "internal/config/cards.go", "internal/config/config", "internal/config/schema", "internal/config/testdata/",
 		"internal/dialect/", "internal/directory/spec.go", "internal/front/console/content.go", "internal/front/httpfront/",
 		"internal/outbound/card/card.go", "internal/outbound/card/read_test.go", "internal/outbound/peer/", "internal/server/dialects_test.go",

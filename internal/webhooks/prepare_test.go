@@ -1,4 +1,4 @@
-package push
+package webhooks
 
 import (
 	"bytes"
@@ -14,9 +14,10 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/push"
 )
 
-func dispatcher(t *testing.T, o Options) *Dispatcher {
+func dispatcher(t *testing.T, o push.Options) *Dispatcher {
 	t.Helper()
 	d, err := New(Config{Store: new(memstore.Store), Options: o})
 	if err != nil {
@@ -27,7 +28,7 @@ func dispatcher(t *testing.T, o Options) *Dispatcher {
 
 func TestPrepareRefuses(t *testing.T) {
 	t.Parallel()
-	d := dispatcher(t, Options{RequireHTTPS: true})
+	d := dispatcher(t, push.Options{RequireHTTPS: true})
 	const good = "https://hook.example/"
 	for _, tt := range []struct {
 		field, problem string
@@ -72,7 +73,7 @@ func TestPrepareRefuses(t *testing.T) {
 
 func TestPrepareSealsSecrets(t *testing.T) {
 	t.Parallel()
-	d := dispatcher(t, Options{})
+	d := dispatcher(t, push.Options{})
 	c := &task.HookRequest{URL: "https://hook.example/?q=1", Token: "the token", Scheme: "Basic", Credentials: "dXNlcg=="}
 	h, err := d.Prepare(c)
 	if err != nil {
@@ -99,7 +100,7 @@ func TestPrepareSealsSecrets(t *testing.T) {
 
 func TestPrepareKeepsWhatIsGiven(t *testing.T) {
 	t.Parallel()
-	d := dispatcher(t, Options{Allow: []string{"loopback"}})
+	d := dispatcher(t, push.Options{Allow: []string{"loopback"}})
 	h, err := d.Prepare(&task.HookRequest{ID: "my id/ü", URL: "http://127.0.0.1:8080/x"})
 	if err != nil || h.ID != "my id/ü" || h.Secret != nil {
 		t.Errorf("Prepare = %+v, %v", h, err)
@@ -108,7 +109,7 @@ func TestPrepareKeepsWhatIsGiven(t *testing.T) {
 
 func TestSecretsSurviveWithAKeyFile(t *testing.T) {
 	t.Parallel()
-	o := Options{KeyFile: filepath.Join(t.TempDir(), "key")}
+	o := push.Options{KeyFile: filepath.Join(t.TempDir(), "key")}
 	h, err := dispatcher(t, o).Prepare(&task.HookRequest{URL: "https://hook.example/", Token: "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +125,7 @@ func TestSecretsSurviveWithAKeyFile(t *testing.T) {
 
 func TestNewRefusesOptions(t *testing.T) {
 	t.Parallel()
-	for _, o := range []Options{
+	for _, o := range []push.Options{
 		{Allow: []string{"10.0.0.0/99"}},
 		{SigningSecrets: []string{"not a secret"}},
 		{SigningSecrets: []string{"whsec_c2hvcnQ="}},

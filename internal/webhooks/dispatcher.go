@@ -1,4 +1,4 @@
-package push
+package webhooks
 
 import (
 	"container/heap"
@@ -65,7 +65,7 @@ const maxCached = 1024
 // New returns a Dispatcher. It fails if the options are invalid or the key file cannot be
 // loaded.
 func New(cfg Config) (*Dispatcher, error) {
-	cfg.Options = cfg.withDefaults()
+	cfg.Options = withDefaults(cfg.Options)
 	policy, err := safedial.ParsePolicy(cfg.Allow)
 	if err != nil {
 		return nil, fmt.Errorf("push: %w", err)

@@ -1,4 +1,4 @@
-package push
+package webhooks
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
+	"github.com/parley-a2a/parley/push"
 )
 
 // raw handles the first connections to a listener with f, which need not speak HTTP.
@@ -113,12 +114,12 @@ func TestHangingReceivers(t *testing.T) {
 func outcomeOf(t *testing.T, stop chan struct{}, timeout time.Duration, receivers map[string]receiver) {
 	t.Helper()
 	store := new(memstore.Store)
-	d, err := New(Config{Store: store, Options: Options{Allow: []string{"127.0.0.1"}, Timeout: timeout}})
+	d, err := New(Config{Store: store, Options: push.Options{Allow: []string{"127.0.0.1"}, Timeout: timeout}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Whether an address may be dialed is checked again when it is dialed.
-	lax, err := New(Config{Store: store, Sealer: d.cfg.Sealer, Options: Options{Allow: []string{"all"}}})
+	lax, err := New(Config{Store: store, Sealer: d.cfg.Sealer, Options: push.Options{Allow: []string{"all"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
