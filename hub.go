@@ -19,8 +19,9 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/limits"
-	_ "github.com/parley-a2a/parley/internal/parts/aguifront" // every hub of an embedder has both surfaces
+	_ "github.com/parley-a2a/parley/internal/parts/aguifront" // every hub of an embedder has both surfaces, and the dialects
 	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
+	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"

@@ -3,7 +3,7 @@
 //
 // [Dial] fetches the card below a URL and returns a [Client]; [New] does the same for an
 // existing card. The calls accept and return the SDK's types, whether the agent supports v1.0
-// or v0.3 over JSON-RPC or HTTP+JSON, PromptKit's or RockBot's dialect, or POST /tasks/send;
+// or v0.3 over JSON-RPC or HTTP+JSON, another dialect of JSON-RPC, or POST /tasks/send;
 // [Options].Transports adds gRPC. A [Conversation] keeps the ids, [Fold] combines events, and
 // [Update] summarizes one. A [Judge] asks an agent to grade the output of another one.
 //

@@ -22,7 +22,7 @@ import (
 )
 
 // Config holds the address of a single agent and the options for calling it. Its JSON and YAML
-// are those of PromptKit.
+// keys are those of other runtimes of agents.
 type Config struct {
 	// URL is the address of the agent. It is required.
 	URL string `json:"agent_url" yaml:"agent_url"`

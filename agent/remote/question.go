@@ -102,8 +102,7 @@ func (r *run) stale(ev *peer.Event) bool {
 }
 
 // dates reports whether next has the time of q. An update is a new question unless it has: the
-// streams of some agents, those of PromptKit's shape among them, begin with the current status
-// as an update.
+// streams of some agents begin with the current status as an update.
 func (q question) dates(next question) bool {
 	return next.At != "" && q.At != "" && !newer(next.At, q.At)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/agentfile"
 	"github.com/parley-a2a/parley/internal/doctor"
@@ -151,6 +152,22 @@ func (p *ProfileName) SetText(text string, _ reflect.StructTag) error {
 	return fmt.Errorf("%q is not one of %s", yamlfile.Clip(text), strings.Join(names, ", "))
 }
 
+// DialectName is the name of a dialect of JSON-RPC.
+type DialectName string
+
+// SetText implements yamlfile.Scalar.
+func (n *DialectName) SetText(text string, _ reflect.StructTag) error {
+	names := dialect.Names()
+	if slices.Contains(names, text) {
+		*n = DialectName(text)
+		return nil
+	}
+	if problem := absent("agents[].dialect=" + text); problem != "" {
+		return errors.New(problem)
+	}
+	return fmt.Errorf("%q is not one of %s", yamlfile.Clip(text), strings.Join(names, ", "))
+}
+
 // profileNames returns the values of the key profile.
 func profileNames() []string {
 	var names []string
@@ -165,19 +182,14 @@ var index = regexp.MustCompile(`\[\d+\]`)
 
 // absent explains a key of a part that the program does not have; a value follows an equals sign. The
 // result is empty for other keys.
-func absent(key string) string {
-	if name := registry.Owner(index.ReplaceAllString(key, "[]")); name != "" {
-		return "this program was built without " + name
-	}
-	return ""
-}
+func absent(key string) string { return registry.Absent(index.ReplaceAllString(key, "[]")) }
 
 //go:embed schema/parley.schema.json.tmpl
 var schema string
 
 // Schema returns the JSON Schema (draft 2020-12) of the file.
 func Schema() []byte {
-	t := template.Must(template.New("").Funcs(template.FuncMap{"keys": schemaKeys, "kinds": addedKinds, "definitions": schemaDefinitions, "profiles": schemaProfiles}).Parse(schema))
+	t := template.Must(template.New("").Funcs(template.FuncMap{"keys": schemaKeys, "kinds": addedKinds, "definitions": schemaDefinitions, "profiles": schemaProfiles, "dialects": schemaDialects}).Parse(schema))
 	var b bytes.Buffer
 	if err := t.Execute(&b, nil); err != nil {
 		panic(fmt.Sprintf("schema of parley.yaml: %v", err)) // it is part of the program
@@ -189,6 +201,15 @@ func Schema() []byte {
 func schemaProfiles() string {
 	var b strings.Builder
 	for _, name := range profileNames() {
+		fmt.Fprintf(&b, "%q, ", name)
+	}
+	return b.String()
+}
+
+// schemaDialects returns the names of dialects, each followed by a comma.
+func schemaDialects() string {
+	var b strings.Builder
+	for _, name := range dialect.Names() {
 		fmt.Fprintf(&b, "%q, ", name)
 	}
 	return b.String()

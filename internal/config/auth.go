@@ -61,7 +61,7 @@ type Caller struct {
 	// selects one with X-Parley-Owner; the default is the first.
 	Owners []string `yaml:"owners"`
 	// Dialect is the dialect of the caller's requests that do not indicate one themselves.
-	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
+	Dialect DialectName `yaml:"dialect"`
 
 	// key is the key of the caller's entry in the mapping.
 	key string
@@ -108,7 +108,7 @@ func (a *Auth) Dialects() map[string]string {
 		if all == nil {
 			all = make(map[string]string)
 		}
-		all[c.AgentID] = c.Dialect
+		all[c.AgentID] = string(c.Dialect)
 	}
 	return all
 }

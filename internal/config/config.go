@@ -249,7 +249,7 @@ type Agent struct {
 	Skills []Skill `yaml:"skills"`
 	// Dialect is the dialect of requests to the agent if neither the request nor the caller
 	// determines one.
-	Dialect string `yaml:"dialect" enum:"v1.0,v0.3,promptkit,rockbot"`
+	Dialect DialectName `yaml:"dialect"`
 	// Extended is the additional content of the extended card; see ExtendedCard.
 	Extended Extended `yaml:"extended"`
 	// InputModes and OutputModes are the media types that the agent accepts and produces. The

@@ -64,7 +64,7 @@ func TestExample(t *testing.T) {
 				Dir:     "/etc/parley/agents/weather",
 				Env:     map[string]string{"WEATHER_TOKEN": "t0ken"},
 				Timeout: config.Duration(90 * time.Second), Grace: config.Duration(2 * time.Second),
-				MaxOutput: 1 << 20, Silence: config.Duration(30 * time.Second), Idempotent: true, Trust: "open", Dialect: "promptkit",
+				MaxOutput: 1 << 20, Silence: config.Duration(30 * time.Second), Idempotent: true, Trust: "open", Dialect: "v0.3",
 				Questions:  "auto",
 				InputModes: []string{"text/plain", "application/json"}, OutputModes: []string{"text/plain"},
 				Extended: config.Extended{

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
 
@@ -146,7 +147,7 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 		"auth: {api_keys: {0123456789abcdef: {agent_id: a, dialect: rockbot}}}":                          true,
 		"auth: {api_keys: {0123456789abcdef: {AgentId: a, Dialect: v0.3}}}":                              true,
 		"auth: {api_keys: {0123456789abcdef: {agent_id: a, dialect: morse}}}":                            false,
-		"agents: [{name: a, command: b, dialect: promptkit}]":                                            true,
+		"agents: [{name: a, command: b, dialect: v0.3}]":                                                 true,
 		"agents: [{name: a, command: b, dialect: v1}]":                                                   false,
 		"agents: [{name: a}]":                                                                                                       false,
 		"agents: [{name: a, queue: b}]":                                                                                             true,
@@ -296,6 +297,9 @@ func expected(f reflect.StructField) string {
 	}
 	if f.Type == reflect.TypeFor[ProfileName]() {
 		return "one of " + strings.Join(profileNames(), ",")
+	}
+	if f.Type == reflect.TypeFor[DialectName]() {
+		return "one of " + strings.Join(dialect.Names(), ",")
 	}
 	if f.Type == reflect.TypeFor[Callers]() {
 		return "callers"

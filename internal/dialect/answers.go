@@ -145,11 +145,11 @@ func (r *answers) page(wire []byte) ([]byte, error) {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(wire) {
 		if name != "tasks" {
-			out = rawjson.AppendCompact(appendName(out, name), v)
+			out = rawjson.AppendCompact(rawjson.AppendName(out, name), v)
 			continue
 		}
 		var err error
-		if out, err = r.list(appendName(out, name), v, r.listed); err != nil {
+		if out, err = r.list(rawjson.AppendName(out, name), v, r.listed); err != nil {
 			return nil, a2ajson.Under(name, err)
 		}
 		r.under(name, nil)
@@ -313,11 +313,11 @@ func (r *answers) task(dst, obj []byte) ([]byte, error) {
 			dst, err = appendUnlessEmpty(dst, "contextId", v)
 		case ansStatus:
 			status = true
-			dst, err = r.status(appendName(dst, "status"), withReply(withState(v), member(obj, "message")))
+			dst, err = r.status(rawjson.AppendName(dst, "status"), withReply(withState(v), member(obj, "message")))
 		case ansArtifacts:
-			dst, err = r.list(appendName(dst, "artifacts"), v, r.artifact)
+			dst, err = r.list(rawjson.AppendName(dst, "artifacts"), v, r.artifact)
 		case ansHistory:
-			dst, err = r.list(appendName(dst, "history"), v, r.message)
+			dst, err = r.list(rawjson.AppendName(dst, "history"), v, r.message)
 			r.lost = before // the history is no part of the answer
 		case ansMetadata:
 			dst, err = appendMetadata(dst, v)
@@ -326,7 +326,7 @@ func (r *answers) task(dst, obj []byte) ([]byte, error) {
 			if name == "message" && isReply(v) {
 				return nil // it is the message of the status
 			}
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 		}
 		return err
 	})
@@ -363,15 +363,15 @@ func (r *answers) status(dst, obj []byte) ([]byte, error) {
 		case ansState:
 			var state a2a.TaskState
 			if state, err = ReadState(v); err == nil {
-				dst = rawjson.AppendString(appendName(dst, "state"), string(state))
+				dst = rawjson.AppendString(rawjson.AppendName(dst, "state"), string(state))
 			}
 			stated = true
 		case ansMessage:
-			dst, err = r.message(appendName(dst, "message"), v)
+			dst, err = r.message(rawjson.AppendName(dst, "message"), v)
 		case ansTimestamp:
 			dst = appendTimestamp(dst, v)
 		default:
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 		}
 		return err
 	})
@@ -421,17 +421,17 @@ func (r *answers) update(dst, obj []byte, content string) ([]byte, error) {
 			dst, err = appendUnlessEmpty(dst, "contextId", v)
 		case ansEventStatus:
 			whole = whole || content == name
-			dst, err = r.status(appendName(dst, name), v)
+			dst, err = r.status(rawjson.AppendName(dst, name), v)
 		case ansArtifact:
 			whole = whole || content == name
-			dst, err = r.artifact(appendName(dst, name), v)
+			dst, err = r.artifact(rawjson.AppendName(dst, name), v)
 		case ansAppend, ansLastChunk:
 			dst, err = appendFlag(dst, [...]string{"append", "lastChunk"}[i-ansAppend], v)
 		case ansEventMetadata:
 			dst, err = appendMetadata(dst, v)
 		case ansEventKind, ansFinal:
 		default:
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 		}
 		return err
 	})
@@ -449,7 +449,7 @@ func (r *answers) update(dst, obj []byte, content string) ([]byte, error) {
 func appendFlag(dst []byte, name string, v []byte) ([]byte, error) {
 	b, err := a2ajson.ReadBool(v)
 	if err == nil && b {
-		dst = append(appendName(dst, name), "true"...)
+		dst = append(rawjson.AppendName(dst, name), "true"...)
 	}
 	return dst, err
 }
@@ -457,7 +457,7 @@ func appendFlag(dst []byte, name string, v []byte) ([]byte, error) {
 func appendMetadata(dst, v []byte) ([]byte, error) {
 	obj, err := a2ajson.ReadObject(v)
 	if err == nil {
-		dst = append(appendName(dst, "metadata"), obj...)
+		dst = append(rawjson.AppendName(dst, "metadata"), obj...)
 	}
 	return dst, err
 }
@@ -524,33 +524,33 @@ func (r *answers) withParts(obj []byte) ([]byte, error) {
 		switch {
 		case name == "kind":
 		case name == "parts", name == "content" && rawjson.KindOf(v) == rawjson.Array:
-			if out, err = readParts(appendName(out, "parts"), v, r.part); err != nil {
+			if out, err = readParts(rawjson.AppendName(out, "parts"), v, r.part); err != nil {
 				return nil, a2ajson.Under(name, err)
 			}
 		default:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
 	return append(out, '}'), nil
 }
 
 // part appends a part of the dialect in the shape of v1.0.
-func (r *answers) part(dst, part []byte) ([]byte, error) {
-	switch r.shape {
-	case V03, PromptKit, RockBot:
-		return readV03Part(dst, part)
-	case V03Proto:
-		return readProtoPart(dst, part)
-	case Job:
-		if kind := member(part, "kind"); kind != nil && !isText(kind, "text") && !isText(kind, "data") {
-			return readV03Part(dst, part)
-		}
-		return readJobAnswerPart(dst, part)
-	}
+func (r *answers) part(dst, part []byte) ([]byte, error) { return Of(r.shape).Calling.Part(dst, part) }
+
+// readAnyPart appends a part of a peer of v1.0, which may have a kind.
+func readAnyPart(dst, part []byte) ([]byte, error) {
 	if kind := member(part, "kind"); isText(kind, "text") || isText(kind, "data") || isText(kind, "file") {
 		return readV03Part(dst, part)
 	}
 	return append(dst, part...), nil
+}
+
+// readJobPartOf appends a part of a peer that takes jobs.
+func readJobPartOf(dst, part []byte) ([]byte, error) {
+	if kind := member(part, "kind"); kind != nil && !isText(kind, "text") && !isText(kind, "data") {
+		return readV03Part(dst, part)
+	}
+	return readJobAnswerPart(dst, part)
 }
 
 // readJobAnswerPart appends a part of a job's result, whose data may have been wrapped.

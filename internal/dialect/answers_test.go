@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 )
 
 // drawer draws v1.0 events that the hub could send.
@@ -147,7 +148,7 @@ func generic(t interface{ Fatalf(string, ...any) }, b []byte) any {
 // can carry it.
 func TestAnswersAreReadBack(t *testing.T) {
 	t.Parallel()
-	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, dialect.PromptKit, dialect.RockBot} {
+	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, promptkit.Shape, dialect.RockBot} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
@@ -172,7 +173,7 @@ func TestAnswersAreReadBack(t *testing.T) {
 // carried returns the part of an event that a dialect can carry.
 func carried(s dialect.Shape, event any) any {
 	e := event.(map[string]any)
-	if s != dialect.PromptKit {
+	if s != promptkit.Shape {
 		return e
 	}
 	// The first chunk of an artifact appends like all others.
@@ -192,7 +193,7 @@ func carried(s dialect.Shape, event any) any {
 // The answer to a send is read back as well.
 func TestSendResultsAreReadBack(t *testing.T) {
 	t.Parallel()
-	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, dialect.PromptKit} {
+	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, promptkit.Shape} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
@@ -217,7 +218,7 @@ func TestSendResultsAreReadBack(t *testing.T) {
 // The hub's own reader accepts the params that the client side writes.
 func TestAsksAreUnderstood(t *testing.T) {
 	t.Parallel()
-	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, dialect.PromptKit, dialect.RockBot} {
+	for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.V03Proto, promptkit.Shape, dialect.RockBot} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
@@ -326,7 +327,7 @@ func TestReadFrameOfOthers(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		for _, s := range []dialect.Shape{dialect.V1, dialect.V03, dialect.PromptKit} {
+		for _, s := range []dialect.Shape{dialect.V1, dialect.V03, promptkit.Shape} {
 			f, err := s.ReadFrame([]byte(tt.wire))
 			if err != nil || string(f.JSON) != tt.want || f.Final != tt.final {
 				t.Errorf("%s, read as %s: %s, final %t, %v\nwant %s", tt.name, s, f.JSON, f.Final, err, tt.want)
@@ -380,7 +381,7 @@ func TestOtherEventsGoRound(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []dialect.Shape{dialect.V03Proto, dialect.RockBot, dialect.PromptKit} {
+	for _, s := range []dialect.Shape{dialect.V03Proto, dialect.RockBot, promptkit.Shape} {
 		if frames := s.Frames(nil)([]byte(other)); len(frames) != 0 {
 			t.Errorf("%v shows %q, want nothing", s, frames)
 		}

@@ -33,7 +33,7 @@ func readPushAnswer(dst, obj []byte) ([]byte, error) {
 			dst = appendAuthAnswer(dst, v)
 		default:
 			if rawjson.KindOf(v) != rawjson.Null {
-				dst = rawjson.AppendCompact(appendName(dst, name), v)
+				dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 			}
 		}
 	}
@@ -44,13 +44,13 @@ func readPushAnswer(dst, obj []byte) ([]byte, error) {
 func appendFirst(dst []byte, name, otherwise string, values ...[]byte) []byte {
 	for _, v := range values {
 		if rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
-			return append(appendName(dst, name), v...)
+			return append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	if otherwise == "" {
 		return dst
 	}
-	return rawjson.AppendString(appendName(dst, name), otherwise)
+	return rawjson.AppendString(rawjson.AppendName(dst, name), otherwise)
 }
 
 // appendAuthAnswer appends an authentication with one scheme, if v has any.
@@ -64,7 +64,7 @@ func appendAuthAnswer(dst, v []byte) []byte {
 	if rawjson.KindOf(scheme) != rawjson.Text {
 		return dst
 	}
-	dst = append(append(appendName(dst, "authentication"), `{"scheme":`...), scheme...)
+	dst = append(append(rawjson.AppendName(dst, "authentication"), `{"scheme":`...), scheme...)
 	if c := member(v, "credentials"); rawjson.KindOf(c) == rawjson.Text {
 		dst = append(append(dst, `,"credentials":`...), c...)
 	}
@@ -84,7 +84,7 @@ func (r *answers) pushAnswers(wire []byte) ([]byte, error) {
 		return nil, a2ajson.Under("configs", err)
 	}
 	if v := member(wire, "nextPageToken"); rawjson.KindOf(v) == rawjson.Text && !isText(v, "") {
-		out = append(appendName(out, "nextPageToken"), v...)
+		out = append(rawjson.AppendName(out, "nextPageToken"), v...)
 	}
 	return append(out, '}'), nil
 }
@@ -129,19 +129,19 @@ func jobTask(id a2a.TaskID, wire []byte) []byte {
 		switch {
 		case name == "taskId" || rawjson.KindOf(v) == rawjson.Null:
 		case name == "message":
-			status = rewriteObject(appendName(status, name), v, func(dst []byte, name string, v []byte) []byte {
+			status = rawjson.RewriteObject(rawjson.AppendName(status, name), v, func(dst []byte, name string, v []byte) []byte {
 				if name == "metadata" {
 					v = untexted(v)
 				}
 				return append(dst, v...)
 			})
 		case name == "state":
-			status = append(appendName(status, name), readJobState(v)...)
+			status = append(rawjson.AppendName(status, name), readJobState(v)...)
 		default:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
-	return append(append(append(appendName(out, "status"), status...), '}'), '}')
+	return append(append(append(rawjson.AppendName(out, "status"), status...), '}'), '}')
 }
 
 // Sentinel returns the protocol error that corresponds to the code of an AgentTaskError.

@@ -49,11 +49,11 @@ func appendTimestamp(dst, v []byte) []byte {
 	t, err := time.Parse(time.RFC3339Nano, s)
 	switch {
 	case err == nil && strings.HasSuffix(s, "Z"):
-		return append(appendName(dst, "timestamp"), v...)
+		return append(rawjson.AppendName(dst, "timestamp"), v...)
 	case err != nil:
 		if t, err = time.Parse("2006-01-02T15:04:05.999999999", s); err != nil {
 			return dst
 		}
 	}
-	return rawjson.AppendString(appendName(dst, "timestamp"), t.UTC().Format(time.RFC3339Nano))
+	return rawjson.AppendString(rawjson.AppendName(dst, "timestamp"), t.UTC().Format(time.RFC3339Nano))
 }

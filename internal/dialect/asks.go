@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -28,23 +29,19 @@ var oldMethods = [numOperations]string{
 // Method returns the name of an operation in the JSON-RPC of the dialect, or the empty
 // string if the dialect does not have it.
 func (s Shape) Method(o Operation) string {
-	switch s {
-	case V03, V03Proto:
+	d := Of(s)
+	switch {
+	case d.Shape == V03, d.Shape == V03Proto:
 		return oldMethods[o]
-	case PromptKit:
-		switch o {
-		case ListTasks:
-			return "tasks/list"
-		case SubscribeToTask:
-			return "tasks/subscribe"
-		case SendMessage, SendStreamingMessage, GetTask, CancelTask:
-			return oldMethods[o]
-		}
-		return ""
-	case Job:
-		return ""
+	case d.Shape == V1, d.Calls.Unversioned:
+		return o.String()
 	}
-	return o.String()
+	for name, has := range d.Calls.Methods {
+		if has == o {
+			return name
+		}
+	}
+	return ""
 }
 
 // AppendParams appends the params of a call to a peer of the dialect, converted from v1.0
@@ -59,7 +56,7 @@ func (s Shape) AppendParams(dst []byte, o Operation, v1 []byte) []byte {
 	case o.sends() && s == Job:
 		return appendJob(dst, v1)
 	case o.sends():
-		a := asker{shape: s, operation: o, skill: askedSkill(v1)}
+		a := asker{shape: s, to: &Of(s).Calling, operation: o, skill: askedSkill(v1)}
 		return a.send(dst, v1)
 	case s == V03 && o.Push():
 		return oldPushParams(dst, o, v1)
@@ -84,6 +81,7 @@ func askedSkill(params []byte) []byte {
 // asker writes the params of a send.
 type asker struct {
 	shape     Shape
+	to        *Calling
 	operation Operation
 	skill     []byte
 	// parts is set for gRPC of v0.3, whose messages hold their parts in "parts" where HTTP+JSON
@@ -104,53 +102,48 @@ func (a *asker) send(dst, v1 []byte) []byte {
 			metadata = v
 		case "contextId": // only v0.3 writes it beside the message
 			if a.shape == V03 {
-				dst = rawjson.AppendCompact(appendName(dst, name), v)
+				dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 			}
 		default:
 			if a.shape != V03Proto || name == "tenant" {
-				dst = rawjson.AppendCompact(appendName(dst, name), v)
+				dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 			}
 		}
 	}
 	if rawjson.KindOf(message) == rawjson.Object {
-		dst = a.message(appendName(dst, "message"), message)
+		dst = a.message(rawjson.AppendName(dst, "message"), message)
 	}
 	if c := a.configuration(nil, configuration); len(c) > len("{}") {
-		dst = append(appendName(dst, "configuration"), c...)
+		dst = append(rawjson.AppendName(dst, "configuration"), c...)
 	}
 	if m := a.metadata(nil, metadata, a.outerSkills()); len(m) > len("{}") {
-		dst = append(appendName(dst, "metadata"), m...)
+		dst = append(rawjson.AppendName(dst, "metadata"), m...)
 	}
 	return append(dst, '}')
 }
 
 // outerSkills returns the names of the skill beside the message. Some agents of v0.3 read
-// skillHint there, RockBot's gateway skill.
+// skillHint there, those behind some gateways skill.
 func (a *asker) outerSkills() []string {
-	if a.shape == PromptKit {
+	if a.to.SkillKey != "" {
 		return nil
 	}
 	return []string{"skill", "skillHint"}
 }
 
 // innerSkills returns the names of the skill in the message's metadata.
-func (a *asker) innerSkills() []string {
-	if a.shape == PromptKit {
-		return []string{"skillId"}
-	}
-	return []string{"skill"}
-}
+func (a *asker) innerSkills() []string { return []string{cmp.Or(a.to.SkillKey, "skill")} }
 
 // metadata appends a metadata object and adds the skill under each of the names that is
 // missing.
 func (a *asker) metadata(dst, metadata []byte, skills []string) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(metadata) {
-		dst = rawjson.AppendCompact(appendName(dst, name), v)
+		dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 	}
 	for _, name := range skills {
 		if a.skill != nil && member(metadata, name) == nil {
-			dst = append(appendName(dst, name), a.skill...)
+			dst = append(rawjson.AppendName(dst, name), a.skill...)
 		}
 	}
 	return append(dst, '}')
@@ -161,13 +154,11 @@ func (a *asker) message(dst, msg []byte) []byte {
 	if a.skill != nil {
 		msg = a.withSkill(msg)
 	}
-	switch a.shape {
-	case V03:
-		return v03Message(dst, msg)
-	case V03Proto:
+	switch {
+	case a.shape == V03Proto:
 		return a.protoMessage(dst, msg)
-	case PromptKit, RockBot:
-		return promptKitMessage(dst, msg)
+	case a.to.Message != nil:
+		return a.to.Message(dst, msg)
 	}
 	return rawjson.AppendCompact(dst, msg)
 }
@@ -181,7 +172,7 @@ func (a *asker) protoMessage(dst, msg []byte) []byte {
 		if name == "content" {
 			name = "parts"
 		}
-		dst = append(appendName(dst, name), v...)
+		dst = append(rawjson.AppendName(dst, name), v...)
 	}
 	return append(dst, '}')
 }
@@ -190,17 +181,16 @@ func (a *asker) withSkill(msg []byte) []byte {
 	out := append(make([]byte, 0, len(msg)+64), '{')
 	for name, v := range rawjson.Fields(msg) {
 		if name != "metadata" {
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
-	out = a.metadata(appendName(out, "metadata"), member(msg, "metadata"), a.innerSkills())
+	out = a.metadata(rawjson.AppendName(out, "metadata"), member(msg, "metadata"), a.innerSkills())
 	return append(out, '}')
 }
 
-// configuration appends a configuration. All dialects but v1.0 have "blocking" instead of
-// "returnImmediately".
+// configuration appends a configuration, without a webhook if the dialect has none.
 func (a *asker) configuration(dst, configuration []byte) []byte {
-	if a.shape == V1 || a.shape == RockBot {
+	if !a.to.Blocking {
 		return rawjson.AppendCompact(dst, append([]byte(nil), orEmpty(configuration)...))
 	}
 	blocking := true
@@ -210,17 +200,17 @@ func (a *asker) configuration(dst, configuration []byte) []byte {
 		case "returnImmediately":
 			blocking = string(v) != "true"
 		case "taskPushNotificationConfig", "pushNotificationConfig":
-			if a.shape != PromptKit {
-				dst = oldPushConfig(appendName(dst, a.pushName()), v)
+			if a.shape.Method(CreatePushConfig) != "" {
+				dst = oldPushConfig(rawjson.AppendName(dst, a.pushName()), v)
 			}
 		default:
 			if a.shape != V03Proto || name == "acceptedOutputModes" || name == "historyLength" {
-				dst = rawjson.AppendCompact(appendName(dst, name), v)
+				dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 			}
 		}
 	}
 	if a.operation == SendMessage {
-		dst = strconv.AppendBool(appendName(dst, "blocking"), blocking)
+		dst = strconv.AppendBool(rawjson.AppendName(dst, "blocking"), blocking)
 	}
 	return append(dst, '}')
 }
@@ -247,9 +237,9 @@ func oldPushConfig(dst, c []byte) []byte {
 		switch name {
 		case "taskId", "tenant":
 		case "authentication":
-			dst = oldAuthentication(appendName(dst, name), v)
+			dst = oldAuthentication(rawjson.AppendName(dst, name), v)
 		default:
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 		}
 	}
 	return append(dst, '}')
@@ -260,10 +250,10 @@ func oldAuthentication(dst, v []byte) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(v) {
 		if name == "scheme" {
-			dst = append(append(append(appendName(dst, "schemes"), '['), v...), ']')
+			dst = append(append(append(rawjson.AppendName(dst, "schemes"), '['), v...), ']')
 			continue
 		}
-		dst = rawjson.AppendCompact(appendName(dst, name), v)
+		dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 	}
 	return append(dst, '}')
 }
@@ -274,15 +264,15 @@ func oldPushParams(dst []byte, o Operation, v1 []byte) []byte {
 	for name, v := range rawjson.Fields(v1) {
 		switch {
 		case name == "tenant", name == "taskId" && o == CreatePushConfig:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		case name == "taskId":
-			dst = append(appendName(dst, "id"), v...)
+			dst = append(rawjson.AppendName(dst, "id"), v...)
 		case name == "id" && o != CreatePushConfig:
-			dst = append(appendName(dst, "pushNotificationConfigId"), v...)
+			dst = append(rawjson.AppendName(dst, "pushNotificationConfigId"), v...)
 		}
 	}
 	if o == CreatePushConfig {
-		dst = oldPushConfig(appendName(dst, "pushNotificationConfig"), v1)
+		dst = oldPushConfig(rawjson.AppendName(dst, "pushNotificationConfig"), v1)
 	}
 	return append(dst, '}')
 }
@@ -314,36 +304,35 @@ func appendJob(dst, v1 []byte) []byte {
 			v = member(msg, name)
 		}
 		if v != nil {
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	skill := askedSkill(v1)
 	if skill == nil {
 		skill = []byte(`"` + GeneralSkill + `"`)
 	}
-	dst = append(appendName(dst, "skill"), skill...)
+	dst = append(rawjson.AppendName(dst, "skill"), skill...)
 	if metadata := jobMetadataOf(member(v1, "metadata")); len(metadata) > len("{}") {
-		dst = appendTextMetadata(appendName(dst, "metadata"), metadata)
+		dst = appendTextMetadata(rawjson.AppendName(dst, "metadata"), metadata)
 	}
-	dst = append(appendName(dst, "message"), '{')
+	dst = append(rawjson.AppendName(dst, "message"), '{')
 	for name, v := range rawjson.Fields(msg) {
 		switch name {
 		case "taskId", "contextId":
 		case "role":
-			dst = appendPlainRole(appendName(dst, name), v)
+			dst = appendPlainRole(rawjson.AppendName(dst, name), v)
 		case "parts":
-			dst = rewriteList(appendName(dst, name), v, appendJobPart)
+			dst = rawjson.RewriteList(rawjson.AppendName(dst, name), v, appendJobPart)
 		case "metadata":
-			dst = appendTextMetadata(appendName(dst, name), v)
+			dst = appendTextMetadata(rawjson.AppendName(dst, name), v)
 		default:
-			dst = rawjson.AppendCompact(appendName(dst, name), v)
+			dst = rawjson.AppendCompact(rawjson.AppendName(dst, name), v)
 		}
 	}
 	return append(dst, "}}"...)
 }
 
-// GeneralSkill is the skill of a job whose caller names none. RockBot requires a skill, and its
-// gateway uses this default.
+// GeneralSkill is the skill of a job whose caller names none. A job requires one.
 const GeneralSkill = "general"
 
 // jobMetadataOf returns metadata without the skill, which a job carries in a field of its own.
@@ -351,7 +340,7 @@ func jobMetadataOf(metadata []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(metadata) {
 		if !slices.Contains(skillKeys[:], name) {
-			out = rawjson.AppendCompact(appendName(out, name), v)
+			out = rawjson.AppendCompact(rawjson.AppendName(out, name), v)
 		}
 	}
 	return append(out, '}')
@@ -378,7 +367,7 @@ func AppendLegacyMessage(dst []byte, o Operation, v1 []byte) []byte {
 	task, config := textOf(v1, "id"), ""
 	switch {
 	case o.sends():
-		a := asker{shape: V03Proto, operation: o, skill: askedSkill(v1), parts: true}
+		a := asker{shape: V03Proto, to: &Of(V03Proto).Calling, operation: o, skill: askedSkill(v1), parts: true}
 		return a.send(dst, v1)
 	case o == CreatePushConfig:
 		return V03Proto.AppendParams(dst, o, v1)

@@ -18,7 +18,7 @@ func withMessage(wire []byte) []byte {
 		if name == "message" {
 			v = slices.Concat([]byte(`{"role":"agent","parts":[{"kind":"text","text":`), text, []byte(`}]}`))
 		}
-		out = append(appendName(out, name), v...)
+		out = append(rawjson.AppendName(out, name), v...)
 	}
 	return append(out, '}')
 }
@@ -50,8 +50,8 @@ func withReply(status, reply []byte) []byte {
 	out := []byte{'{'}
 	for name, v := range rawjson.Fields(status) {
 		if name != "message" {
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
-	return append(append(appendName(out, "message"), reply...), '}')
+	return append(append(rawjson.AppendName(out, "message"), reply...), '}')
 }

@@ -103,11 +103,11 @@ func appendJobMetadata(dst, metadata, skill []byte) ([]byte, error) {
 	dst = append(dst, `,"metadata":{`...)
 	for name, v := range rawjson.Fields(untexted(metadata)) {
 		if name != "skill" || skill == nil {
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	if skill != nil {
-		dst = append(appendName(dst, "skill"), skill...)
+		dst = append(rawjson.AppendName(dst, "skill"), skill...)
 	}
 	return append(dst, '}'), nil
 }
@@ -123,13 +123,13 @@ func appendJobMessage(dst, msg []byte) ([]byte, error) {
 			// The ids of the job count.
 		case "parts":
 			var err error
-			if dst, err = readParts(appendName(dst, name), v, readJobPart); err != nil {
+			if dst, err = readParts(rawjson.AppendName(dst, name), v, readJobPart); err != nil {
 				return dst, a2ajson.Under(name, err)
 			}
 		case "metadata":
-			dst = append(appendName(dst, name), untexted(v)...)
+			dst = append(rawjson.AppendName(dst, name), untexted(v)...)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, '}'), nil
@@ -152,21 +152,21 @@ func readJobPart(dst, part []byte) ([]byte, error) {
 		switch {
 		case name == "kind", rawjson.KindOf(v) == rawjson.Null && name != kind:
 		case name == "text" && name == kind && rawjson.KindOf(v) == rawjson.Null:
-			dst = append(appendName(dst, name), `""`...)
+			dst = append(rawjson.AppendName(dst, name), `""`...)
 		case name == "data" && name == kind && rawjson.KindOf(v) == rawjson.Text:
 			held := heldJSON(v)
 			if mark = held == nil; mark {
 				held = v
 			}
-			dst = append(appendName(dst, name), held...)
+			dst = append(rawjson.AppendName(dst, name), held...)
 		case (name == "text" || name == "data") && name != kind:
 			return dst, a2ajson.Under(name, a2ajson.Invalid("does not belong to a part of kind %s", kind))
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	if mark && member(part, "metadata") == nil {
-		dst = append(appendName(dst, "metadata"), withMark([]byte("{}"), notJSON)...)
+		dst = append(rawjson.AppendName(dst, "metadata"), withMark([]byte("{}"), notJSON)...)
 	}
 	return append(dst, '}'), nil
 }
@@ -181,7 +181,7 @@ func AppendJobResult(dst []byte, id a2a.TaskID, v1 []byte) []byte {
 	}
 	dst = strconv.AppendInt(append(dst, `,"state":`...), int64(jobState(member(status, "state"))), 10)
 	if v := member(v1, "artifacts"); v != nil {
-		dst = rewriteList(append(dst, `,"artifacts":`...), v, appendJobArtifact)
+		dst = rawjson.RewriteList(append(dst, `,"artifacts":`...), v, appendJobArtifact)
 	}
 	if v := member(status, "message"); v != nil {
 		dst = appendJobAnswer(append(dst, `,"message":`...), v)
@@ -233,15 +233,15 @@ func readJobState(v []byte) []byte {
 }
 
 var (
-	jobArtifact     = members{"parts": listOf(appendJobPart)}
-	appendJobAnswer = members{"role": appendPlainRole, "parts": listOf(appendJobPart), "metadata": appendTextMetadata}.append
+	jobArtifact     = rawjson.Members{"parts": rawjson.ListOf(appendJobPart)}
+	appendJobAnswer = rawjson.Members{"role": appendPlainRole, "parts": rawjson.ListOf(appendJobPart), "metadata": appendTextMetadata}.Append
 )
 
 // appendJobArtifact appends an artifact. Readers of jobs require it to have a name.
 func appendJobArtifact(dst, artifact []byte) []byte {
-	dst = jobArtifact.append(dst, artifact)
+	dst = jobArtifact.Append(dst, artifact)
 	if id := member(artifact, "artifactId"); member(artifact, "name") == nil && id != nil {
-		dst = append(append(appendName(dst[:len(dst)-1], "name"), id...), '}')
+		dst = append(append(rawjson.AppendName(dst[:len(dst)-1], "name"), id...), '}')
 	}
 	return dst
 }
@@ -264,12 +264,12 @@ func appendJobPart(dst, part []byte) []byte {
 		case "kind":
 			continue
 		case "data":
-			dst = appendHeld(appendName(dst, name), v)
+			dst = appendHeld(rawjson.AppendName(dst, name), v)
 			continue
 		case "mediaType":
 			name = "mimeType"
 		}
-		dst = append(appendName(dst, name), v...)
+		dst = append(rawjson.AppendName(dst, name), v...)
 	}
 	return append(dst, '}')
 }
@@ -280,12 +280,12 @@ func (r *Report) AppendJobError(dst, body []byte) []byte {
 	dst = append(dst, '{')
 	for _, name := range [...]string{"taskId", "contextId"} {
 		if id, ok := rawjson.String(member(body, name)); ok {
-			dst = rawjson.AppendString(appendName(dst, name), id)
+			dst = rawjson.AppendString(rawjson.AppendName(dst, name), id)
 		}
 	}
-	dst = rawjson.AppendString(appendName(dst, "code"), r.jobCode())
-	dst = rawjson.AppendString(appendName(dst, "message"), r.Message)
-	dst = strconv.AppendBool(appendName(dst, "isRetryable"), r.retryable())
+	dst = rawjson.AppendString(rawjson.AppendName(dst, "code"), r.jobCode())
+	dst = rawjson.AppendString(rawjson.AppendName(dst, "message"), r.Message)
+	dst = strconv.AppendBool(rawjson.AppendName(dst, "isRetryable"), r.retryable())
 	return append(dst, '}')
 }
 

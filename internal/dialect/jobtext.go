@@ -29,7 +29,7 @@ func appendTextMetadata(dst, metadata []byte) []byte {
 	for name, v := range rawjson.Fields(metadata) {
 		kind := rawjson.KindOf(v)
 		if kind == rawjson.Text && name != carriedKey {
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 			continue
 		}
 		if name == carriedKey {
@@ -38,17 +38,17 @@ func appendTextMetadata(dst, metadata []byte) []byte {
 		if carried == nil {
 			carried = []byte{'{'}
 		}
-		carried = rawjson.AppendCompact(appendName(carried, name), v)
+		carried = rawjson.AppendCompact(rawjson.AppendName(carried, name), v)
 		switch {
 		case len(name) > len(hubPrefix) && name[:len(hubPrefix)] == hubPrefix:
 		case kind == rawjson.Null:
-			dst = append(appendName(dst, name), `""`...)
+			dst = append(rawjson.AppendName(dst, name), `""`...)
 		default:
-			dst = appendHeld(appendName(dst, name), v)
+			dst = appendHeld(rawjson.AppendName(dst, name), v)
 		}
 	}
 	if carried != nil {
-		dst = rawjson.AppendString(appendName(dst, carriedKey), string(append(carried, '}')))
+		dst = rawjson.AppendString(rawjson.AppendName(dst, carriedKey), string(append(carried, '}')))
 	}
 	return append(dst, '}')
 }
@@ -69,11 +69,11 @@ func untexted(metadata []byte) []byte {
 		if was := member(carried, name); was != nil {
 			v = was
 		}
-		out = append(appendName(out, name), v...)
+		out = append(rawjson.AppendName(out, name), v...)
 	}
 	for name, v := range rawjson.Fields(carried) {
 		if name != carriedKey && member(metadata, name) == nil {
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
 	return append(out, '}')
@@ -98,9 +98,9 @@ func appendHeld(dst, v []byte) []byte {
 
 // withMark returns the metadata of a part with mark set to true.
 func withMark(metadata []byte, mark string) []byte {
-	out := rewriteObject(nil, metadata, keepValue)
+	out := rawjson.RewriteObject(nil, metadata, keepValue)
 	if member(metadata, mark) != nil {
 		return out
 	}
-	return append(appendName(out[:len(out)-1], mark), "true}"...)
+	return append(rawjson.AppendName(out[:len(out)-1], mark), "true}"...)
 }

@@ -19,8 +19,7 @@ type Signs struct {
 	Versions []string
 	// Root is set if the call was sent to the path "/".
 	Root bool
-	// Keyed is set if the request has a key in X-Api-Key, as requests of RockBot gateway
-	// clients do.
+	// Keyed is set if the request has a key in X-Api-Key.
 	Keyed bool
 	// Lenient treats a v1.0 method without a version as v1.0.
 	Lenient bool
@@ -70,36 +69,40 @@ func (s *Signs) surface() Surface {
 	return RPC
 }
 
-// pascal decides between v1.0 and RockBot's gateway, whose callers name no version.
+// pascal decides between v1.0 and the dialect whose callers use its methods without a version.
 func (s *Signs) pascal(o Operation) (Operation, Shape, error) {
 	err := Version(s.Versions, RPC)
 	if err == nil || versioned(s.Versions) {
 		return o, V1, err
 	}
+	d, among := unversioned(), setOf(V1)
+	if d != nil {
+		among |= setOf(d.Shape)
+	}
+	gateway := d != nil && d.Calls.Root && s.Root && s.Keyed && !s.Lenient
 	if role := member(member(s.Params, "message"), "role"); o.sends() && role != nil {
 		switch {
-		case isText(role, "user"):
-			return o, RockBot, nil
-		case !s.gateway() || isText(role, "ROLE_USER") || isText(role, "ROLE_AGENT"):
+		case d != nil && isText(role, "user"):
+			return o, d.Shape, nil
+		case !gateway || isText(role, "ROLE_USER") || isText(role, "ROLE_AGENT"):
 			return o, V1, Version(s.Versions, s.surface())
 		}
 	}
-	if shape, ok := s.profiled(setOf(V1, RockBot)); ok {
+	if shape, ok := s.profiled(among); ok {
 		return o, shape, nil
 	}
-	if shape, ok := s.recalled(o); ok && (shape == RockBot || shape == Job) {
-		return o, RockBot, nil
-	}
-	if s.gateway() {
-		return o, RockBot, nil
+	if d != nil && (gateway || s.recalls(o, d)) {
+		return o, d.Shape, nil
 	}
 	// The dialect of a v1.0 task does not replace the version that the call must name.
 	return o, V1, Version(s.Versions, s.surface())
 }
 
-// gateway reports whether a call without a version has the path and the key of a RockBot
-// client.
-func (s *Signs) gateway() bool { return s.Root && s.Keyed && !s.Lenient }
+// recalls reports whether the call is about a task of d, or about one whose calls are of d.
+func (s *Signs) recalls(o Operation, d *Dialect) bool {
+	shape, ok := s.recalled(o)
+	return ok && (shape == d.Shape || Of(shape).Calls.About == d.Shape)
+}
 
 // versioned reports whether a call names a version at all.
 func versioned(values []string) bool {
@@ -172,25 +175,24 @@ type slashMethod struct {
 	in        shapes
 }
 
-var slashMethods = map[string]slashMethod{
-	"message/send":                        {SendMessage, setOf(V03, PromptKit, RockBot)},
-	"message/stream":                      {SendStreamingMessage, setOf(V03, PromptKit, RockBot)},
-	"message/sendStream":                  {SendStreamingMessage, setOf(V03, RockBot)},
-	"tasks/get":                           {GetTask, setOf(V03, PromptKit)},
-	"tasks/list":                          {ListTasks, setOf(PromptKit)},
-	"tasks/cancel":                        {CancelTask, setOf(V03, PromptKit)},
-	"tasks/subscribe":                     {SubscribeToTask, setOf(PromptKit)},
-	"tasks/resubscribe":                   {SubscribeToTask, setOf(V03)},
-	"tasks/pushNotificationConfig/set":    {CreatePushConfig, setOf(V03)},
-	"tasks/pushNotificationConfig/get":    {GetPushConfig, setOf(V03)},
-	"tasks/pushNotificationConfig/list":   {ListPushConfigs, setOf(V03)},
-	"tasks/pushNotificationConfig/delete": {DeletePushConfig, setOf(V03)},
-	"agent/getAuthenticatedExtendedCard":  {GetExtendedAgentCard, setOf(V03)},
+// v03Methods are the methods of v0.3, and a name that some of its clients have for one of them.
+var v03Methods = map[string]Operation{
+	"message/send":                        SendMessage,
+	"message/stream":                      SendStreamingMessage,
+	"message/sendStream":                  SendStreamingMessage,
+	"tasks/get":                           GetTask,
+	"tasks/cancel":                        CancelTask,
+	"tasks/resubscribe":                   SubscribeToTask,
+	"tasks/pushNotificationConfig/set":    CreatePushConfig,
+	"tasks/pushNotificationConfig/get":    GetPushConfig,
+	"tasks/pushNotificationConfig/list":   ListPushConfigs,
+	"tasks/pushNotificationConfig/delete": DeletePushConfig,
+	"agent/getAuthenticatedExtendedCard":  GetExtendedAgentCard,
 }
 
 // slash decides between the dialects whose methods have a slash.
 func (s *Signs) slash() (Operation, Shape, error) {
-	m, ok := slashMethods[s.Method]
+	m, ok := slashMethods()[s.Method]
 	named, err := legacyVersion(s.Versions, s.Method)
 	switch {
 	case err != nil:
@@ -222,10 +224,11 @@ func (s *Signs) slashShape(m *slashMethod) (Shape, error) {
 	if shape, ok := s.recalled(m.operation); ok && m.in.has(shape) {
 		return shape, nil
 	}
-	if m.in.has(V03) {
-		return V03, nil
+	shape := V03
+	for !m.in.has(shape) {
+		shape++
 	}
-	return PromptKit, nil
+	return shape, nil
 }
 
 // marked returns the dialect that the kinds of a message indicate, or V1 if there are none.
@@ -235,10 +238,20 @@ func (s *Signs) marked(m *slashMethod, marks marks) Shape {
 		return V03
 	case marks.bare < 0:
 		return V1
-	case s.Root || !m.in.has(PromptKit):
-		return RockBot
 	}
-	return PromptKit
+	return s.kindless(m)
+}
+
+// kindless returns the dialect of a message without kinds: of those with the method, the one whose
+// callers use this path is preferred. It returns V1 if the program has none.
+func (s *Signs) kindless(m *slashMethod) Shape {
+	found := V1
+	for _, d := range added() {
+		if m.in.has(d.Shape) && (found == V1 || d.Calls.Root == s.Root) {
+			found = d.Shape
+		}
+	}
+	return found
 }
 
 // marks are the properties of a message that depend on its dialect.

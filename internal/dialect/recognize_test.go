@@ -8,6 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 )
 
 const (
@@ -46,19 +47,19 @@ func TestRecognize(t *testing.T) {
 		"v0.3, a part has a kind":   {dialect.Signs{Method: "message/stream", Params: []byte(`{"message":{"parts":[{"kind":"text","text":"x"}]}}`)}, dialect.SendStreamingMessage, dialect.V03},
 		"v0.3, gateway's name":      {dialect.Signs{Method: "message/sendStream", Params: []byte(kinded)}, dialect.SendStreamingMessage, dialect.V03},
 		"v0.3 by version":           {dialect.Signs{Method: "message/send", Params: []byte(kindless), Versions: three}, dialect.SendMessage, dialect.V03},
-		"v0.3, patch":               {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Versions: []string{"", "0.3.0"}, Recall: recall(dialect.PromptKit)}, dialect.GetTask, dialect.V03},
+		"v0.3, patch":               {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Versions: []string{"", "0.3.0"}, Recall: recall(promptkit.Shape)}, dialect.GetTask, dialect.V03},
 		"nothing decides":           {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask)}, dialect.GetTask, dialect.V03},
 		"no message":                {dialect.Signs{Method: "message/send", Params: []byte(`{}`)}, dialect.SendMessage, dialect.V03},
 		"no params":                 {dialect.Signs{Method: "message/send"}, dialect.SendMessage, dialect.V03},
-		"resubscribe":               {dialect.Signs{Method: "tasks/resubscribe", Params: []byte(aboutTask), Recall: recall(dialect.PromptKit)}, dialect.SubscribeToTask, dialect.V03},
-		"push":                      {dialect.Signs{Method: "tasks/pushNotificationConfig/set", Profiles: []dialect.Shape{dialect.PromptKit}}, dialect.CreatePushConfig, dialect.V03},
+		"resubscribe":               {dialect.Signs{Method: "tasks/resubscribe", Params: []byte(aboutTask), Recall: recall(promptkit.Shape)}, dialect.SubscribeToTask, dialect.V03},
+		"push":                      {dialect.Signs{Method: "tasks/pushNotificationConfig/set", Profiles: []dialect.Shape{promptkit.Shape}}, dialect.CreatePushConfig, dialect.V03},
 		"extended card":             {dialect.Signs{Method: "agent/getAuthenticatedExtendedCard"}, dialect.GetExtendedAgentCard, dialect.V03},
-		"PromptKit":                 {dialect.Signs{Method: "message/send", Params: []byte(kindless)}, dialect.SendMessage, dialect.PromptKit},
-		"PromptKit before profiles": {dialect.Signs{Method: "message/send", Params: []byte(kindless), Profiles: []dialect.Shape{dialect.V03}}, dialect.SendMessage, dialect.PromptKit},
-		"PromptKit's list":          {dialect.Signs{Method: "tasks/list"}, dialect.ListTasks, dialect.PromptKit},
-		"PromptKit's subscribe":     {dialect.Signs{Method: "tasks/subscribe", Params: []byte(aboutTask)}, dialect.SubscribeToTask, dialect.PromptKit},
-		"task of PromptKit":         {dialect.Signs{Method: "tasks/cancel", Params: []byte(aboutTask), Recall: recall(dialect.PromptKit)}, dialect.CancelTask, dialect.PromptKit},
-		"profile before the task":   {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Profiles: []dialect.Shape{dialect.V03}, Recall: recall(dialect.PromptKit)}, dialect.GetTask, dialect.V03},
+		"PromptKit":                 {dialect.Signs{Method: "message/send", Params: []byte(kindless)}, dialect.SendMessage, promptkit.Shape},
+		"PromptKit before profiles": {dialect.Signs{Method: "message/send", Params: []byte(kindless), Profiles: []dialect.Shape{dialect.V03}}, dialect.SendMessage, promptkit.Shape},
+		"PromptKit's list":          {dialect.Signs{Method: "tasks/list"}, dialect.ListTasks, promptkit.Shape},
+		"PromptKit's subscribe":     {dialect.Signs{Method: "tasks/subscribe", Params: []byte(aboutTask)}, dialect.SubscribeToTask, promptkit.Shape},
+		"task of PromptKit":         {dialect.Signs{Method: "tasks/cancel", Params: []byte(aboutTask), Recall: recall(promptkit.Shape)}, dialect.CancelTask, promptkit.Shape},
+		"profile before the task":   {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Profiles: []dialect.Shape{dialect.V03}, Recall: recall(promptkit.Shape)}, dialect.GetTask, dialect.V03},
 		"the task's has no such":    {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Recall: recall(dialect.RockBot)}, dialect.GetTask, dialect.V03},
 	}
 	for name, tt := range tests {
@@ -104,7 +105,7 @@ func TestRecognizeRefuses(t *testing.T) {
 		"kinds on some parts":       {dialect.Signs{Method: "message/send", Params: []byte(`{"message":{"role":"user","parts":[{"kind":"text","text":"a"},{"text":"b"}]}}`)}, dialect.V03, a2a.ErrInvalidParams, "message.parts[1].kind"},
 		"kind on the message alone": {dialect.Signs{Method: "message/send", Params: []byte(`{"message":{"kind":"message","role":"user","parts":[{"text":"b"}]}}`)}, dialect.V03, a2a.ErrInvalidParams, "message.parts[0].kind"},
 		"v1.0 role with kinds":      {dialect.Signs{Method: "message/send", Params: []byte(`{"message":{"role":"ROLE_USER","parts":[{"kind":"text","text":"b"}]}}`)}, dialect.V03, a2a.ErrInvalidParams, "message.role"},
-		"v1.0 role without kinds":   {dialect.Signs{Method: "message/send", Params: []byte(roleOfV1)}, dialect.PromptKit, a2a.ErrInvalidParams, "message.role"},
+		"v1.0 role without kinds":   {dialect.Signs{Method: "message/send", Params: []byte(roleOfV1)}, promptkit.Shape, a2a.ErrInvalidParams, "message.role"},
 	}
 	for name, tt := range tests {
 		_, shape, err := dialect.Recognize(&tt.signs)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 )
 
 // Every call gets a dialect that can answer. Its request is rewritten into JSON that the
@@ -25,13 +26,13 @@ func FuzzRecognize(f *testing.F) {
 		}
 		o, shape, err := dialect.Recognize(&dialect.Signs{
 			Method: method, Params: params, Versions: []string{version}, Root: root,
-			Recall: func(a2a.TaskID) (dialect.Shape, bool) { return dialect.PromptKit, true },
+			Recall: func(a2a.TaskID) (dialect.Shape, bool) { return promptkit.Shape, true },
 		})
 		if err != nil {
 			checkToldMore(t, err)
 			return
 		}
-		if shape != dialect.V1 && shape != dialect.V03 && shape != dialect.PromptKit && shape != dialect.RockBot {
+		if shape != dialect.V1 && shape != dialect.V03 && shape != promptkit.Shape && shape != dialect.RockBot {
 			t.Fatalf("%s is %v", method, shape)
 		}
 		v1, err := shape.Request(o, params)

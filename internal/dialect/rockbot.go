@@ -17,9 +17,9 @@ const rockBotPage = "20"
 func rockBotRequest(o Operation, params []byte) ([]byte, error) {
 	switch {
 	case o.sends():
-		return promptKitSend(params)
+		return PlainSend(params)
 	case o == ListTasks:
-		return pageOf(params, rockBotPage), nil
+		return PageOf(params, rockBotPage), nil
 	case o.Push():
 		return rockBotPush(params), nil
 	}
@@ -41,15 +41,15 @@ func rockBotPush(params []byte) []byte {
 		switch name {
 		case "config", "pushNotificationConfig":
 		case "configId":
-			out = append(appendName(out, "id"), v...)
+			out = append(rawjson.AppendName(out, "id"), v...)
 		default:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
 	for name, v := range rawjson.Fields(config) {
 		beside := member(params, name) != nil || name == "id" && id != nil
 		if rawjson.KindOf(v) != rawjson.Null && !beside {
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
 	return append(out, '}')
@@ -64,7 +64,7 @@ func rockBotConfig(dst, c []byte) []byte {
 	dst = append(append(dst, c[:len(c)-1]...), `,"pushNotificationConfig":{`...)
 	for name, v := range rawjson.Fields(c) {
 		if name != "taskId" && name != "tenant" {
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, "}}"...)
@@ -72,20 +72,20 @@ func rockBotConfig(dst, c []byte) []byte {
 
 // These functions append objects of v1.0.
 var (
-	rockBotStatus = members{"state": stateName(rockBotState), "message": promptKitMessage}.append
-	rockBotUpdate = members{"status": rockBotStatus, "artifact": promptKitArtifact}.append
-	rockBotTask   = members{"status": rockBotStatus, "artifacts": listOf(promptKitArtifact), "history": listOf(promptKitMessage)}.append
-	rockBotList   = members{"tasks": listOf(rockBotTask), "configs": listOf(rockBotConfig)}.append
+	rockBotStatus = rawjson.Members{"state": stateName(rockBotState), "message": PlainMessage}.Append
+	rockBotUpdate = rawjson.Members{"status": rockBotStatus, "artifact": PlainArtifact}.Append
+	rockBotTask   = rawjson.Members{"status": rockBotStatus, "artifacts": rawjson.ListOf(PlainArtifact), "history": rawjson.ListOf(PlainMessage)}.Append
+	rockBotList   = rawjson.Members{"tasks": rawjson.ListOf(rockBotTask), "configs": rawjson.ListOf(rockBotConfig)}.Append
 )
 
 // rockBotFrame appends a StreamResponse or a SendMessageResponse.
 func rockBotFrame(dst, v1 []byte) []byte {
-	return rewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
+	return rawjson.RewriteObject(dst, onlyArm(v1), func(dst []byte, name string, v []byte) []byte {
 		switch name {
 		case "task":
 			return rockBotTask(dst, v)
 		case "message":
-			return promptKitMessage(dst, v)
+			return PlainMessage(dst, v)
 		}
 		return rockBotUpdate(dst, v)
 	})
@@ -95,7 +95,7 @@ func rockBotFrame(dst, v1 []byte) []byte {
 func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	switch o {
 	case SendMessage:
-		if name, v := arm(v1); name == "task" && ended(member(member(v, "status"), "state")) {
+		if name, v := rawjson.First(v1); name == "task" && ended(member(member(v, "status"), "state")) {
 			return append(rockBotFinal(append(dst, `{"message":`...), v), '}')
 		}
 		return rockBotFrame(dst, v1)
@@ -109,21 +109,12 @@ func rockBotResult(dst []byte, o Operation, v1 []byte) []byte {
 	return append(dst, v1...)
 }
 
-// AppendFrame appends a v1.0 StreamResponse as the body of a notification. RockBot's dialect
-// renames its values; the other dialects use it unchanged.
-func (s Shape) AppendFrame(dst, v1 []byte) []byte {
-	if s == RockBot {
-		return rockBotFrame(dst, v1)
-	}
-	return append(dst, v1...)
-}
-
 // rockBotFinal appends the answer of a finished task: the message of its status, or else the name
 // of its state.
 func rockBotFinal(dst, t []byte) []byte {
 	status := member(t, "status")
 	if msg := member(status, "message"); msg != nil {
-		return promptKitMessage(dst, msg)
+		return PlainMessage(dst, msg)
 	}
 	dst = rawjson.AppendString(append(dst, `{"messageId":`...), a2a.NewMessageID())
 	dst = append(append(dst, `,"contextId":`...), member(t, "contextId")...)
@@ -134,7 +125,7 @@ func rockBotFinal(dst, t []byte) []byte {
 
 // rockBotState returns the name of a v1.0 state, such as "inputRequired".
 func rockBotState(v []byte) string {
-	first, second, _ := strings.Cut(promptKitState(v), "_")
+	first, second, _ := strings.Cut(StateWord(v), "_")
 	if second == "" {
 		return first
 	}
@@ -142,4 +133,4 @@ func rockBotState(v []byte) string {
 }
 
 // ended reports whether v is the v1.0 name of a terminal state.
-func ended(v []byte) bool { return promptKitEnded(promptKitState(v)) }
+func ended(v []byte) bool { return EndsTask(StateWord(v)) }

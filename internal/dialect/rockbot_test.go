@@ -9,6 +9,10 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
+const askingTask = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"which?"}]},"timestamp":"2026-01-31T12:00:00.000Z"},` +
+	`"artifacts":[{"artifactId":"a","parts":[{"data":[1,12345678901234567890],"mediaType":"application/json"},{"data":{"x":1}},{"raw":"aGk="}],"x":1.50}],` +
+	`"history":[{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"metadata":{"k":"v"}}]}],"metadata":{"z":1e2}}`
+
 func TestRockBotResult(t *testing.T) {
 	t.Parallel()
 	const (

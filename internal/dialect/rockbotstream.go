@@ -1,5 +1,7 @@
 package dialect
 
+import "github.com/parley-a2a/parley/internal/json/rawjson"
+
 // rockBotStream rewrites the frames of one stream. RockBot's streams end with the answer as a
 // message.
 type rockBotStream struct {
@@ -9,7 +11,7 @@ type rockBotStream struct {
 
 // frames returns the events for a v1.0 frame.
 func (s *rockBotStream) frames(v1 []byte) [][]byte {
-	name, v := arm(v1)
+	name, v := rawjson.First(v1)
 	if arms[name] == "" {
 		return nil // RockBot has no other events
 	}
@@ -25,13 +27,13 @@ func (s *rockBotStream) frames(v1 []byte) [][]byte {
 // answer returns the message that follows the status that ends a task, or nil.
 func (s *rockBotStream) answer(status []byte) []byte {
 	if msg := member(status, "message"); msg != nil {
-		return promptKitMessage(nil, msg)
+		return PlainMessage(nil, msg)
 	}
 	if s.whole == nil {
 		return nil
 	}
 	if msg := member(member(s.whole(), "status"), "message"); msg != nil {
-		return promptKitMessage(nil, msg)
+		return PlainMessage(nil, msg)
 	}
 	return nil
 }

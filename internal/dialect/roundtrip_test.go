@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -33,7 +34,7 @@ var clients = []client{
 	{dialect.V1, asItIs, true},
 	{dialect.V03, dialect.ReadV03Part, true},
 	{dialect.V03Proto, dialect.ReadProtoPart, false},
-	{dialect.PromptKit, unwrapped, true},
+	{promptkit.Shape, unwrapped, true},
 	{dialect.RockBot, unwrapped, true},
 }
 
@@ -95,7 +96,7 @@ func stateOfV1(v []byte) []byte {
 func (c *client) event(t *rapid.T, ev []byte) []byte {
 	read := c.v1(t, ev)
 	switch c.shape {
-	case dialect.V03, dialect.PromptKit:
+	case dialect.V03, promptkit.Shape:
 		arm := `{"statusUpdate":`
 		if bytes.Contains(read, []byte(`"artifact":`)) && !bytes.Contains(read, []byte(`"status":{"state"`)) {
 			arm = `{"artifactUpdate":`
@@ -173,7 +174,7 @@ func TestRoundTripOfMessages(t *testing.T) {
 		once := c.shape.AppendResult(nil, dialect.SendMessage, v1)
 		read := c.v1(t, once)
 		switch c.shape {
-		case dialect.PromptKit:
+		case promptkit.Shape:
 			stable(t, read, once, read, c.shape.AppendResult(nil, dialect.GetTask, read))
 			return
 		case dialect.V03:
@@ -187,7 +188,7 @@ func TestRoundTripOfMessages(t *testing.T) {
 func TestRoundTripOfEvents(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := anyUpdate(t, c.room)
-		if c.shape == dialect.PromptKit && bytes.HasPrefix(v1, []byte(`{"artifactUpdate"`)) && !bytes.Contains(v1, []byte(`"append":true`)) {
+		if c.shape == promptkit.Shape && bytes.HasPrefix(v1, []byte(`{"artifactUpdate"`)) && !bytes.Contains(v1, []byte(`"append":true`)) {
 			// PromptKit's first chunk of an artifact appends like all others.
 			v1 = append(v1[:len(v1)-2], `,"append":true}}`...)
 		}
@@ -253,7 +254,7 @@ func (c *client) request(o dialect.Operation, params []byte) (any, error) {
 // same config back. PromptKit has none.
 func TestRoundTripOfPushConfigs(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
-		if c.shape == dialect.PromptKit {
+		if c.shape == promptkit.Shape {
 			return
 		}
 		v1 := anyConfig(t)

@@ -1,17 +1,21 @@
 package dialect
 
 import (
+	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/apierror"
 )
 
 // Shape is a dialect in its stored form, beside tasks and webhooks: the wire format of a
 // caller's requests and responses. The zero Shape is v1.0. The numbers are stored and must not
-// change.
+// change. Those after V03Proto are of parts.
 type Shape uint8
 
-// The shapes.
+// The shapes that every program has.
 const (
 	// V1 is v1.0.
 	V1 Shape = iota
@@ -19,82 +23,178 @@ const (
 	V03
 	// V03Proto is ProtoJSON of the proto of v0.3, which its HTTP+JSON clients write.
 	V03Proto
-	// PromptKit is PromptKit's derivative of v0.3.
-	PromptKit
 	// RockBot is the gateway of RockBot.
-	RockBot
+	RockBot Shape = 4
 	// Job is POST /tasks/send, the one operation of some agents.
-	Job
-	numShapes
+	Job Shape = 5
+	// numShapes bounds the numbers.
+	numShapes = 8
 )
 
-var shapeNames = [numShapes]string{"v1.0", "v0.3", "v0.3-proto", "promptkit", "rockbot", "rockbot-task"}
+// builtIn returns the dialects that every program has.
+func builtIn() [numShapes]*Dialect {
+	return [numShapes]*Dialect{
+		V1: {
+			Shape: V1, Name: "v1.0", Version: "1.0",
+			Calling: Calling{Header: "1.0", Part: readAnyPart},
+		},
+		V03: {
+			Shape: V03, Name: "v0.3", Version: legacy,
+			Codec:   Codec{v03Request, v03Result, always(v03Frames), v03Field},
+			Calls:   Calls{Methods: v03Methods},
+			Serving: Serving{Adapt: adaptV03},
+			Calling: Calling{Header: legacy, Blocking: true, Message: v03Message, Part: readV03Part, Others: []Shape{V1}},
+		},
+		V03Proto: {
+			Shape: V03Proto, Name: "v0.3-proto", Version: legacy,
+			Codec:   Codec{protoRequest, protoResult, always(protoFrames), protoField},
+			Serving: Serving{Adapt: adaptProto},
+			Calling: Calling{Header: legacy, Blocking: true, Part: readProtoPart},
+		},
+		RockBot: {
+			Shape: RockBot, Name: "rockbot", Version: "1.0",
+			Codec: Codec{rockBotRequest, rockBotResult, func(whole func() []byte) Framer { return (&rockBotStream{whole}).frames }, PlainField},
+			Calls: Calls{
+				Methods: map[string]Operation{
+					"message/send": SendMessage, "message/stream": SendStreamingMessage, "message/sendStream": SendStreamingMessage,
+				},
+				Unversioned: true, Root: true,
+			},
+			Serving: Serving{Messages: true, Aliases: true, OwnCard: true},
+			Calling: Calling{
+				Header: "1.0", NoSendHeader: true, Message: PlainMessage, Part: ReadPart,
+				Others: []Shape{V03}, Instead: func(code int, message string) bool {
+					return code < 0 && strings.Contains(strings.ToLower(message), "role")
+				},
+			},
+			Pushing: Pushing{Frame: rockBotFrame, Bearer: true},
+		},
+		Job: {
+			Shape: Job, Name: "rockbot-task",
+			Codec:   Codec{Field: jobField},
+			Calls:   Calls{About: RockBot},
+			Calling: Calling{Part: readJobPartOf},
+		},
+	}
+}
 
 // String returns the name of s, such as "v0.3".
 func (s Shape) String() string {
-	if s >= numShapes {
-		return "Shape(" + strconv.Itoa(int(s)) + ")"
+	if dialects := all(); s < numShapes && dialects[s] != nil {
+		return dialects[s].Name
 	}
-	return shapeNames[s]
+	return "Shape(" + strconv.Itoa(int(s)) + ")"
 }
 
 // ParseShape returns the dialect with the given name, such as "v0.3". The result is false if
-// there is none.
+// the program has none.
 func ParseShape(name string) (Shape, bool) {
-	for s := V1; s < numShapes; s++ {
-		if shapeNames[s] == name {
-			return s, true
+	for _, d := range all() {
+		if d != nil && d.Name == name {
+			return d.Shape, true
 		}
 	}
 	return V1, false
 }
 
+// Others returns the dialects to try, in this order, if a peer does not support the dialect of its
+// card.
+func (s Shape) Others() []Shape {
+	if s != V1 {
+		return Of(s).Calling.Others
+	}
+	others := []Shape{V03}
+	for _, d := range added() {
+		if d.Calling.Instead != nil {
+			others = append(others, d.Shape)
+		}
+	}
+	return others
+}
+
 // Request returns the v1.0 params of a call in the dialect s, for a Decoder with Fill. Errors
 // wrap a2a.ErrInvalidParams and name the field as the caller spelled it.
 func (s Shape) Request(o Operation, params []byte) ([]byte, error) {
-	return s.codec().request(o, params)
+	if f := Of(s).Codec.Request; f != nil {
+		return f(o, params)
+	}
+	return params, nil
 }
 
 // Blame returns an error about a field of the v1.0 params with the dialect's name of the field.
 // Other errors are returned unchanged.
-func (s Shape) Blame(o Operation, err error) error { return s.codec().blame(o, err) }
+func (s Shape) Blame(o Operation, err error) error {
+	var received *apierror.Error
+	field := Of(s).Codec.Field
+	if field == nil || !errors.As(err, &received) || len(received.Violations) != 1 {
+		return err
+	}
+	v := received.Violations[0]
+	name := field(o, v.Field)
+	if name == v.Field || received.Message != v.Field+": "+v.Problem {
+		return err
+	}
+	renamed := apierror.Field(received.Err, name, "%s", v.Problem)
+	renamed.Meta, renamed.RetryAfter = received.Meta, received.RetryAfter
+	return renamed
+}
 
-// AppendResult appends the result of a call, converted from v1.0. In V03 and PromptKit the
-// result of a streaming operation is one frame, converted on its own; Frames converts the
+// AppendResult appends the result of a call, converted from v1.0. In v0.3 and dialects derived from it
+// the result of a streaming operation is one frame, converted on its own; Frames converts the
 // frames of a whole stream.
 func (s Shape) AppendResult(dst []byte, o Operation, v1 []byte) []byte {
-	return s.codec().result(dst, o, v1)
+	if f := Of(s).Codec.Result; f != nil {
+		return f(dst, o, v1)
+	}
+	return append(dst, v1...)
 }
 
 // Frames returns a function that converts the frames of one stream in their order: a v1.0 frame
-// becomes zero or more frames. The streams of RockBot end with the answer as a message; whole
+// becomes zero or more frames. The streams of some dialects end with the answer as a message; whole
 // returns the v1.0 Task for it, or nil if it cannot be read. Without whole, that message is left
 // out unless the status has it.
 func (s Shape) Frames(whole func() []byte) func(v1 []byte) [][]byte {
-	return s.codec().stream(whole).frames
+	if f := Of(s).Codec.Frames; f != nil {
+		return f(whole)
+	}
+	return func(v1 []byte) [][]byte { return [][]byte{v1} }
+}
+
+// AppendFrame appends a v1.0 StreamResponse as the body of a notification.
+func (s Shape) AppendFrame(dst, v1 []byte) []byte {
+	if f := Of(s).Pushing.Frame; f != nil {
+		return f(dst, v1)
+	}
+	return append(dst, v1...)
 }
 
 // Codes that some dialects lack, and their replacements.
 const (
-	codeNotFound       = -32001
-	codeNotCancelable  = -32002
 	codeUnsupported    = -32004
 	codeNeedsExtension = -32008
 )
 
-// Adapt replaces codes of a report that the dialect lacks: v0.3 has none for a required
-// extension, and PromptKit none for a task that cannot be canceled. In the shape of the proto
-// it replaces the gRPC status, because clients of v0.3 read every FAILED_PRECONDITION as a task
-// that cannot be canceled.
+// Adapt replaces codes of a report that the dialect lacks.
 func (s Shape) Adapt(r *Report) {
-	switch {
-	case s == V03 && r.Code == codeNeedsExtension:
+	if f := Of(s).Serving.Adapt; f != nil {
+		f(r)
+	}
+}
+
+// adaptV03: v0.3 has no code for a required extension.
+func adaptV03(r *Report) {
+	if r.Code == codeNeedsExtension {
 		r.Code = codeUnsupported
-	case s == PromptKit && r.Code == codeNotCancelable:
-		r.Code = codeNotFound
-	case s == V03Proto && r.Sentinel == a2a.ErrExtendedCardNotConfigured:
+	}
+}
+
+// adaptProto replaces the gRPC status, because clients of v0.3 read every FAILED_PRECONDITION as a
+// task that cannot be canceled.
+func adaptProto(r *Report) {
+	switch {
+	case r.Sentinel == a2a.ErrExtendedCardNotConfigured:
 		r.GRPC = NotFound
-	case s == V03Proto && r.GRPC == FailedPrecondition && r.Sentinel != a2a.ErrTaskNotCancelable:
+	case r.GRPC == FailedPrecondition && r.Sentinel != a2a.ErrTaskNotCancelable:
 		r.GRPC = Unimplemented
 	}
 }

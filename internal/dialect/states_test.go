@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 )
 
 // No reader gets a state that it does not know: RockBot's reads an unknown one as completed,
@@ -28,9 +29,9 @@ func TestStatesOfEveryDialect(t *testing.T) {
 	for _, tt := range tests {
 		in := []byte(`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_` + tt.v1 + `"}}`)
 		for got, want := range map[string]string{
-			string(dialect.V03.AppendResult(nil, dialect.GetTask, in)):       tt.v03,
-			string(dialect.PromptKit.AppendResult(nil, dialect.GetTask, in)): tt.promptKit,
-			string(dialect.RockBot.AppendResult(nil, dialect.GetTask, in)):   tt.rockBot,
+			string(dialect.V03.AppendResult(nil, dialect.GetTask, in)):     tt.v03,
+			string(promptkit.Shape.AppendResult(nil, dialect.GetTask, in)): tt.promptKit,
+			string(dialect.RockBot.AppendResult(nil, dialect.GetTask, in)): tt.rockBot,
 		} {
 			if !strings.Contains(got, `"state":"`+want+`"`) {
 				t.Errorf("%s is shown as %s, want %s", tt.v1, got, want)

@@ -20,11 +20,11 @@ func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 	case GetTask, CancelTask:
 		return v03Task(dst, v1)
 	case ListTasks:
-		return rewriteObject(dst, v1, members{"tasks": listOf(v03Task)}.value)
+		return rawjson.RewriteObject(dst, v1, rawjson.Members{"tasks": rawjson.ListOf(v03Task)}.Value)
 	case CreatePushConfig, GetPushConfig:
 		return v03PushConfig(dst, v1)
 	case ListPushConfigs:
-		return rewriteList(dst, member(v1, "configs"), v03PushConfig)
+		return rawjson.RewriteList(dst, member(v1, "configs"), v03PushConfig)
 	case DeletePushConfig:
 		return append(dst, "null"...)
 	}
@@ -34,11 +34,11 @@ func v03Result(dst []byte, o Operation, v1 []byte) []byte {
 // v03Frames returns the single event for a v1.0 frame.
 func v03Frames(v1 []byte) [][]byte {
 	dst := v03Frame(make([]byte, 0, len(v1)+64), v1)
-	_, inner := arm(v1)
+	_, inner := rawjson.First(v1)
 	first := true
 	for name, v := range rawjson.Fields(v1) { // members beside the event, which v0.3 cannot carry
 		if !first && member(inner, name) == nil && name != "kind" && name != "final" {
-			dst = append(appendName(dst[:len(dst)-1], name), v...)
+			dst = append(rawjson.AppendName(dst[:len(dst)-1], name), v...)
 			dst = append(dst, '}')
 		}
 		first = false
@@ -48,7 +48,7 @@ func v03Frames(v1 []byte) [][]byte {
 
 // v03Frame appends the content of a SendMessageResponse or a StreamResponse.
 func v03Frame(dst, v1 []byte) []byte {
-	switch name, v := arm(v1); name {
+	switch name, v := rawjson.First(v1); name {
 	case "task":
 		return v03Task(dst, v)
 	case "message":
@@ -70,42 +70,34 @@ func keepValue(dst []byte, _ string, v []byte) []byte { return append(dst, v...)
 
 // v03Object appends obj with a kind in front and the values of its members rewritten. It drops
 // an existing member called kind, which v1.0 does not define.
-func v03Object(dst []byte, kind string, obj []byte, value rewriter) []byte {
+func v03Object(dst []byte, kind string, obj []byte, value rawjson.Rewriter) []byte {
 	dst = append(append(append(dst, `{"kind":"`...), kind...), '"')
 	for name, v := range rawjson.Fields(obj) {
 		if name != "kind" {
-			dst = value(appendName(dst, name), name, v)
+			dst = value(rawjson.AppendName(dst, name), name, v)
 		}
 	}
 	return append(dst, '}')
 }
 
-// appendName begins a member of the object at the end of dst.
-func appendName(dst []byte, name string) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	return append(rawjson.AppendString(dst, name), ':')
-}
-
 // kinded returns a function that appends an object with a kind.
-func kinded(kind string, m members) func(dst, obj []byte) []byte {
-	return func(dst, obj []byte) []byte { return v03Object(dst, kind, obj, m.value) }
+func kinded(kind string, m rawjson.Members) func(dst, obj []byte) []byte {
+	return func(dst, obj []byte) []byte { return v03Object(dst, kind, obj, m.Value) }
 }
 
 // These functions append objects of v1.0. Artifacts have no kind.
 var (
-	v03Artifact       = members{"parts": listOf(v03Part)}.append
-	v03Message        = kinded("message", members{"role": appendPlainRole, "parts": listOf(v03Part)})
-	v03Status         = members{"state": stateName(v03State), "message": v03Message}.append
-	v03StatusUpdate   = kinded("status-update", members{"status": func(dst, v []byte) []byte { return appendFinal(v03Status(dst, v), v) }})
-	v03ArtifactUpdate = kinded("artifact-update", members{"artifact": v03Artifact})
-	v03TaskMembers    = members{"status": v03Status, "artifacts": listOf(v03Artifact), "history": listOf(v03Message)}
+	v03Artifact       = rawjson.Members{"parts": rawjson.ListOf(v03Part)}.Append
+	v03Message        = kinded("message", rawjson.Members{"role": appendPlainRole, "parts": rawjson.ListOf(v03Part)})
+	v03Status         = rawjson.Members{"state": stateName(v03State), "message": v03Message}.Append
+	v03StatusUpdate   = kinded("status-update", rawjson.Members{"status": func(dst, v []byte) []byte { return appendFinal(v03Status(dst, v), v) }})
+	v03ArtifactUpdate = kinded("artifact-update", rawjson.Members{"artifact": v03Artifact})
+	v03TaskMembers    = rawjson.Members{"status": v03Status, "artifacts": rawjson.ListOf(v03Artifact), "history": rawjson.ListOf(v03Message)}
 )
 
 // v03Task appends a task. Its contextId is required.
 func v03Task(dst, t []byte) []byte {
-	dst = v03Object(dst, "task", t, v03TaskMembers.value)
+	dst = v03Object(dst, "task", t, v03TaskMembers.Value)
 	if member(t, "contextId") == nil {
 		dst = append(dst[:len(dst)-1], `,"contextId":""}`...)
 	}
@@ -153,10 +145,10 @@ func legacyPushConfig(dst, c []byte) []byte {
 		switch name {
 		case "taskId":
 		case "authentication":
-			dst = append(appendName(dst, name), `{"schemes":[`...)
+			dst = append(rawjson.AppendName(dst, name), `{"schemes":[`...)
 			dst = append(append(dst, member(v, "scheme")...), `]}`...)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, '}')

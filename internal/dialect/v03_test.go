@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 )
 
 // everyPart is a v1.0 list of parts of every kind.
@@ -116,7 +117,7 @@ func TestFrameAlone(t *testing.T) {
 	} {
 		for _, o := range []dialect.Operation{dialect.SendStreamingMessage, dialect.SubscribeToTask} {
 			wantText(t, "V03 "+tt.name, tt.v03, string(dialect.V03.AppendResult(nil, o, []byte(tt.v1))))
-			wantText(t, "PromptKit "+tt.name, tt.promptKit, string(dialect.PromptKit.AppendResult(nil, o, []byte(tt.v1))))
+			wantText(t, "PromptKit "+tt.name, tt.promptKit, string(promptkit.Shape.AppendResult(nil, o, []byte(tt.v1))))
 		}
 	}
 }

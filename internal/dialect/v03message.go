@@ -38,7 +38,7 @@ var messageReader = sendReader{
 func readMessageConfiguration(dst, _, configuration []byte) ([]byte, error) {
 	dst, text, err := appendProtoConfiguration(append(dst, '{'), configuration)
 	if !text {
-		dst = append(appendName(dst, "returnImmediately"), "true"...)
+		dst = append(rawjson.AppendName(dst, "returnImmediately"), "true"...)
 	}
 	return append(dst, '}'), err
 }

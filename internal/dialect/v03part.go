@@ -35,17 +35,20 @@ func v03File(dst, part []byte) []byte {
 	dst = append(dst, `{"kind":"file","file":{`...)
 	for name, v := range rawjson.Fields(part) {
 		if inside := v03FileNames[name]; inside != "" {
-			dst = append(appendName(dst, inside), v...)
+			dst = append(rawjson.AppendName(dst, inside), v...)
 		}
 	}
 	dst = append(dst, '}')
 	for name, v := range rawjson.Fields(part) {
 		if name != "kind" && name != "file" && v03FileNames[name] == "" {
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, '}')
 }
+
+// ReadPart appends a part of v0.3, or of a dialect without kinds, in the shape of v1.0.
+func ReadPart(dst, part []byte) ([]byte, error) { return readV03Part(dst, part) }
 
 // readV03Part appends a part of v0.3 in the shape of v1.0. A part without a kind is identified
 // by its members.
@@ -67,11 +70,11 @@ func readV03Part(dst, part []byte) ([]byte, error) {
 				return dst, a2ajson.Under(name, err)
 			}
 		case name == "data" && value != nil:
-			dst = append(appendName(dst, name), value...)
+			dst = append(rawjson.AppendName(dst, name), value...)
 		case name == "metadata" && value != nil:
 			dst = appendUnwrapped(dst, v)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, '}'), nil
@@ -106,7 +109,7 @@ func compatValue(data, metadata []byte) []byte {
 // omits metadata that holds nothing else.
 func appendUnwrapped(dst, metadata []byte) []byte {
 	if m := without(metadata, dataCompat); len(m) > len("{}") {
-		return append(appendName(dst, "metadata"), m...)
+		return append(rawjson.AppendName(dst, "metadata"), m...)
 	}
 	return dst
 }
@@ -140,16 +143,16 @@ func readFile(dst, file []byte, s *fileSchema) ([]byte, error) {
 		switch i {
 		case fileBytes:
 			contents++
-			dst, err = s.bytes(appendName(dst, "raw"), v)
+			dst, err = s.bytes(rawjson.AppendName(dst, "raw"), v)
 		case fileURI:
 			contents++
-			dst = append(appendName(dst, "url"), v...)
+			dst = append(rawjson.AppendName(dst, "url"), v...)
 		case fileName:
 			dst, err = appendText(dst, "filename", v)
 		case fileType:
 			dst, err = appendText(dst, "mediaType", v)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 		return err
 	})
@@ -164,5 +167,5 @@ func appendText(dst []byte, name string, v []byte) ([]byte, error) {
 	if rawjson.KindOf(v) != rawjson.Text {
 		return dst, a2ajson.Invalid("must be a string")
 	}
-	return append(appendName(dst, name), v...), nil
+	return append(rawjson.AppendName(dst, name), v...), nil
 }

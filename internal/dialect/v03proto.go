@@ -21,7 +21,7 @@ func protoResult(dst []byte, o Operation, v1 []byte) []byte {
 	case CreatePushConfig, GetPushConfig:
 		return protoPushConfig(dst, v1)
 	case ListPushConfigs:
-		return rewriteObject(dst, v1, members{"configs": listOf(protoPushConfig)}.value)
+		return rawjson.RewriteObject(dst, v1, rawjson.Members{"configs": rawjson.ListOf(protoPushConfig)}.Value)
 	}
 	return append(dst, v1...)
 }
@@ -29,7 +29,7 @@ func protoResult(dst []byte, o Operation, v1 []byte) []byte {
 // protoFrames returns the single event for a v1.0 frame, or none if the proto has no such
 // event.
 func protoFrames(v1 []byte) [][]byte {
-	if name, _ := arm(v1); arms[name] == "" {
+	if name, _ := rawjson.First(v1); arms[name] == "" {
 		return nil
 	}
 	return [][]byte{protoFrame(make([]byte, 0, len(v1)+64), v1)}
@@ -37,27 +37,27 @@ func protoFrames(v1 []byte) [][]byte {
 
 // protoFrame appends a SendMessageResponse or a StreamResponse.
 func protoFrame(dst, v1 []byte) []byte {
-	return protoFrameMembers.append(dst, onlyArm(v1))
+	return protoFrameMembers.Append(dst, onlyArm(v1))
 }
 
 // These functions append the members of objects that the proto defines.
 var (
-	protoStatus   = members{"state": protoState, "message": protoMessage, "timestamp": keep}.only
-	protoArtifact = members{
-		"artifactId": keep, "name": keep, "description": keep, "metadata": keep, "extensions": keep, "parts": listOf(protoPart),
-	}.only
-	protoTask = members{
+	protoStatus   = rawjson.Members{"state": protoState, "message": protoMessage, "timestamp": keep}.Only
+	protoArtifact = rawjson.Members{
+		"artifactId": keep, "name": keep, "description": keep, "metadata": keep, "extensions": keep, "parts": rawjson.ListOf(protoPart),
+	}.Only
+	protoTask = rawjson.Members{
 		"id": keep, "contextId": keep, "metadata": keep, "status": protoStatus,
-		"artifacts": listOf(protoArtifact), "history": listOf(protoMessage),
-	}.only
-	protoStatusUpdate = members{
+		"artifacts": rawjson.ListOf(protoArtifact), "history": rawjson.ListOf(protoMessage),
+	}.Only
+	protoStatusUpdate = rawjson.Members{
 		"taskId": keep, "contextId": keep, "metadata": keep,
 		"status": func(dst, v []byte) []byte { return appendFinal(protoStatus(dst, v), v) },
-	}.only
-	protoArtifactUpdate = members{
+	}.Only
+	protoArtifactUpdate = rawjson.Members{
 		"taskId": keep, "contextId": keep, "metadata": keep, "append": keep, "lastChunk": keep, "artifact": protoArtifact,
-	}.only
-	protoFrameMembers = members{
+	}.Only
+	protoFrameMembers = rawjson.Members{
 		"task": protoTask, "message": protoMessage, "statusUpdate": protoStatusUpdate, "artifactUpdate": protoArtifactUpdate,
 	}
 )
@@ -77,9 +77,9 @@ func protoMessage(dst, msg []byte) []byte {
 	for name, v := range rawjson.Fields(msg) {
 		switch name {
 		case "messageId", "contextId", "taskId", "role", "metadata", "extensions":
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		case "parts":
-			dst = rewriteList(appendName(dst, "content"), v, protoPart)
+			dst = rawjson.RewriteList(rawjson.AppendName(dst, "content"), v, protoPart)
 		}
 	}
 	return append(dst, '}')
@@ -93,14 +93,14 @@ func protoPart(dst, part []byte) []byte {
 	dst = append(dst, '{')
 	switch v := member(part, name); name {
 	case "raw", "url":
-		dst = protoFile(appendName(dst, "file"), name, part)
+		dst = protoFile(rawjson.AppendName(dst, "file"), name, part)
 	case "data":
 		dst = append(append(append(dst, `"data":{"data":`...), v...), '}')
 	case "text":
-		dst = append(appendName(dst, "text"), v...)
+		dst = append(rawjson.AppendName(dst, "text"), v...)
 	}
 	if metadata := member(part, "metadata"); metadata != nil {
-		dst = append(appendName(dst, "metadata"), metadata...)
+		dst = append(rawjson.AppendName(dst, "metadata"), metadata...)
 	}
 	return append(dst, '}')
 }
@@ -113,10 +113,10 @@ func protoFile(dst []byte, content string, part []byte) []byte {
 		dst = append(appendBase64Twice(append(dst, `{"fileWithBytes":"`...), v), '"')
 	}
 	if v := member(part, "mediaType"); v != nil {
-		dst = append(appendName(dst, "mimeType"), v...)
+		dst = append(rawjson.AppendName(dst, "mimeType"), v...)
 	}
 	if v := member(part, "filename"); v != nil {
-		dst = append(appendName(dst, "name"), v...)
+		dst = append(rawjson.AppendName(dst, "name"), v...)
 	}
 	return append(dst, '}')
 }

@@ -61,12 +61,12 @@ func legacyCall(o Operation, p *LegacyPath, obj []byte) ([]byte, error) {
 	switch {
 	case o == GetExtendedAgentCard:
 	case o.Push():
-		out = rawjson.AppendString(appendName(out, "taskId"), string(p.Task))
+		out = rawjson.AppendString(rawjson.AppendName(out, "taskId"), string(p.Task))
 		if o != ListPushConfigs {
-			out = rawjson.AppendString(appendName(out, "id"), p.Config)
+			out = rawjson.AppendString(rawjson.AppendName(out, "id"), p.Config)
 		}
 	default:
-		out = rawjson.AppendString(appendName(out, "id"), string(p.Task))
+		out = rawjson.AppendString(rawjson.AppendName(out, "id"), string(p.Task))
 	}
 	err := each(legacyCallSchema, obj, func(i int, name string, v []byte) error {
 		switch {
@@ -74,7 +74,7 @@ func legacyCall(o Operation, p *LegacyPath, obj []byte) ([]byte, error) {
 			return sameTask(p.Task, v)
 		case i == legacyCallHistory && zero(v), i == a2ajson.Unknown:
 		default:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 		return nil
 	})
@@ -163,9 +163,9 @@ func readProtoMessage(dst, msg []byte) ([]byte, error) {
 		case legacyKind:
 			return messageKind(v)
 		case legacyParts:
-			dst, err = readParts(appendName(dst, "parts"), v, readProtoPart)
+			dst, err = readParts(rawjson.AppendName(dst, "parts"), v, readProtoPart)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 		return err
 	})
@@ -193,13 +193,13 @@ func readProtoPart(dst, part []byte) ([]byte, error) {
 				return dst, a2ajson.Under(name, err)
 			}
 		case name == "data" && value != nil:
-			dst = append(appendName(dst, name), value...)
+			dst = append(rawjson.AppendName(dst, name), value...)
 		case name == "data":
-			dst = append(appendName(dst, name), data...)
+			dst = append(rawjson.AppendName(dst, name), data...)
 		case name == "metadata" && value != nil:
 			dst = appendUnwrapped(dst, v)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, '}'), nil
@@ -220,7 +220,7 @@ func innerData(v []byte) (data, others []byte) {
 		case name == "data":
 			data = value
 		case !partReserved.Has(name):
-			others = append(appendName(others, name), value...)
+			others = append(rawjson.AppendName(others, name), value...)
 		}
 		n++
 	}
@@ -258,7 +258,7 @@ var protoConfigurationSchema = a2ajson.NewSchema("blocking", "pushNotification:p
 func readProtoConfiguration(dst, params, configuration []byte) ([]byte, error) {
 	dst, text, err := appendProtoConfiguration(append(dst, '{'), configuration)
 	if !text && inProto(params) {
-		dst = append(appendName(dst, "returnImmediately"), "true"...)
+		dst = append(rawjson.AppendName(dst, "returnImmediately"), "true"...)
 	}
 	return append(dst, '}'), err
 }
@@ -272,13 +272,13 @@ func appendProtoConfiguration(dst, configuration []byte) (_ []byte, text bool, _
 			text = true
 			dst, err = appendReturn(dst, v)
 		case legacyPush:
-			dst = readPush(appendName(dst, "pushNotificationConfig"), v)
+			dst = readPush(rawjson.AppendName(dst, "pushNotificationConfig"), v)
 		case legacyHistory:
 			if !zero(v) {
-				dst = append(appendName(dst, name), v...)
+				dst = append(rawjson.AppendName(dst, name), v...)
 			}
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 		return err
 	})
@@ -342,10 +342,10 @@ func readProtoPush(id a2a.TaskID, body []byte) ([]byte, error) {
 	}
 	out := rawjson.AppendString([]byte(`{"taskId":`), string(id))
 	if v := request[protoTenant]; v != nil {
-		out = append(appendName(out, "tenant"), v...)
+		out = append(rawjson.AppendName(out, "tenant"), v...)
 	}
 	if name := idBeside(&request, &config); name != nil && !named(push) {
-		out = append(appendName(out, "id"), name...)
+		out = append(rawjson.AppendName(out, "id"), name...)
 		push = without(push, "id")
 	}
 	return append(appendPush(out, push), '}'), nil

@@ -86,11 +86,11 @@ func readSend(params []byte, r *sendReader) ([]byte, error) {
 	err := r.schema.Each(params, func(i int, name string, v []byte) (err error) {
 		switch i {
 		case legacyMessage:
-			out, err = r.message(appendName(out, "message"), v)
+			out, err = r.message(rawjson.AppendName(out, "message"), v)
 		case legacyConfiguration:
-			out, err = r.configuration(appendName(out, "configuration"), params, v)
+			out, err = r.configuration(rawjson.AppendName(out, "configuration"), params, v)
 		default:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 		return err
 	})
@@ -119,11 +119,11 @@ func readV03Message(dst, msg []byte) ([]byte, error) {
 			if !isText(v, "user") {
 				return a2ajson.Invalid(`must be "user" in this version`)
 			}
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		case legacyParts:
-			dst, err = readParts(appendName(dst, name), v, readV03Part)
+			dst, err = readParts(rawjson.AppendName(dst, name), v, readV03Part)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 		return err
 	})
@@ -197,9 +197,9 @@ func readV03Configuration(dst, _, configuration []byte) ([]byte, error) {
 		case legacyBlocking:
 			dst, err = appendReturn(dst, v)
 		case legacyPush:
-			dst = readPush(appendName(dst, name), v)
+			dst = readPush(rawjson.AppendName(dst, name), v)
 		default:
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 		return err
 	})
@@ -209,7 +209,7 @@ func readV03Configuration(dst, _, configuration []byte) ([]byte, error) {
 // appendReturn appends returnImmediately, the negation of blocking.
 func appendReturn(dst, blocking []byte) ([]byte, error) {
 	b, err := a2ajson.ReadBool(blocking)
-	return strconv.AppendBool(appendName(dst, "returnImmediately"), !b), err
+	return strconv.AppendBool(rawjson.AppendName(dst, "returnImmediately"), !b), err
 }
 
 // readPush appends a PushNotificationConfig and omits an authentication with an empty list of
@@ -221,7 +221,7 @@ func readPush(dst, c []byte) []byte {
 	dst = append(dst, '{')
 	for name, v := range rawjson.Fields(c) {
 		if name != "authentication" || !emptyAuthentication(v) {
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		}
 	}
 	return append(dst, '}')
@@ -262,7 +262,7 @@ func readV03PushConfig(params []byte) ([]byte, error) {
 	err := v03PushSchema.Each(params, func(i int, name string, v []byte) error {
 		switch i {
 		case v03TaskID, v03Tenant, v03AgentID:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		case v03Push:
 			seen = true
 			if rawjson.KindOf(v) != rawjson.Object {
@@ -287,10 +287,10 @@ func appendPush(dst, c []byte) []byte {
 	for name, v := range rawjson.Fields(c) {
 		switch name {
 		case "id", "url", "token":
-			dst = append(appendName(dst, name), v...)
+			dst = append(rawjson.AppendName(dst, name), v...)
 		case "authentication":
 			if !emptyAuthentication(v) {
-				dst = append(appendName(dst, name), v...)
+				dst = append(rawjson.AppendName(dst, name), v...)
 			}
 		}
 	}
@@ -313,11 +313,11 @@ func readV03PushRef(params []byte) ([]byte, error) {
 	err := v03RefSchema.Each(params, func(i int, name string, v []byte) error {
 		switch i {
 		case refTask:
-			out = append(appendName(out, "taskId"), v...)
+			out = append(rawjson.AppendName(out, "taskId"), v...)
 		case refConfig:
-			out = append(appendName(out, "id"), v...)
+			out = append(rawjson.AppendName(out, "id"), v...)
 		case refTenant, refAgentID:
-			out = append(appendName(out, name), v...)
+			out = append(rawjson.AppendName(out, name), v...)
 		}
 		return nil
 	})

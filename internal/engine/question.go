@@ -53,8 +53,8 @@ func (r *run) hubAnswers(en *task.Entry) bool {
 	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name) && !callsTool(en.Body)
 }
 
-// toolCallKey is a metadata key of parts that ask the caller to execute a tool, as PromptKit's
-// agents send them, and of the parts with the result.
+// toolCallKey is a metadata key of parts that ask the caller to execute a tool, and of
+// the parts with the result.
 const toolCallKey = "tool_call_id"
 
 // callsTool reports whether a message asks the caller to execute a tool. Text cannot answer

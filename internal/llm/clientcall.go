@@ -4,7 +4,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// Names of the metadata with which PromptKit's agents let their callers perform tools.
+// Names of the metadata with which agents let their callers perform tools.
 const (
 	metaCallID  = "tool_call_id"
 	metaName    = "tool_name"

@@ -20,7 +20,7 @@
 //	         URL ↔ resource_link; data ↔ JSON as text, the first object ↔
 //	         structuredContent
 //	tools:   tool_calls and messages of the role tool ↔ parts with the metadata of
-//	         [ClientCall] and [ClientResult], in the way of PromptKit's agents
+//	         [ClientCall] and [ClientResult]
 //
 // # Guarantees
 //

@@ -34,7 +34,7 @@ type call struct {
 	r      *http.Request
 	agent  *agent
 	shape  dialect.Shape
-	// frames converts the frames of a stream in PromptKit's dialect; nil for other answers.
+	// frames converts the frames of a stream in a dialect that a part adds; nil for other answers.
 	frames  func(v1 []byte) [][]byte
 	rest    bool
 	id      []byte // of the JSON-RPC request
@@ -69,7 +69,7 @@ func route(c *call) {
 	name, ok := strings.CutPrefix(strings.TrimPrefix(p+"/", "/v1"), "/a2a/")
 	name = strings.Trim(name, "/")
 	if !card {
-		name = strings.TrimSuffix("/"+name, "/a2a") // PromptKit's clients append it
+		name = strings.TrimSuffix("/"+name, "/a2a") // some clients append it
 		name = strings.TrimPrefix(name, "/")
 	}
 	if p == "/" || p == "" {
@@ -327,7 +327,7 @@ func (c *call) stream(a *answer, o dialect.Operation) {
 		c.w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	if c.shape == dialect.PromptKit && c.fault != WrongDialect {
+	if c.derived() && c.fault != WrongDialect {
 		c.frames = c.shape.Frames(nil)
 	}
 	h := c.w.Header()
@@ -361,15 +361,15 @@ func (s *Server) nothingLeft(a *answer) bool {
 	return a.task.state.terminal() && a.from == len(a.task.events)
 }
 
-// firstFrame writes the current task. It reports whether the task has ended. In PromptKit's
-// shape the frame is a status, and a message that answers a question gets none: its clients would
+// firstFrame writes the current task. It reports whether the task has ended. In dialects of
+// parts the frame is a status, and a message that answers a question gets none: its clients would
 // take the old question for a new one.
 func (c *call) firstFrame(ctx context.Context, a *answer, o dialect.Operation) bool {
 	st, _ := a.first["status"].(object)
 	word, _ := st["state"].(string)
 	now := taskState(word)
 	switch {
-	case c.shape != dialect.PromptKit:
+	case !c.derived():
 		c.frame(ctx, object{"task": a.first}, a.from)
 	case o != dialect.SendStreamingMessage || !now.interrupted():
 		c.frame(ctx, object{"task": object{"id": a.task.id, "contextId": a.task.context, "status": st}}, a.from)

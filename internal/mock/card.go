@@ -8,6 +8,8 @@ import (
 	"maps"
 	"net/http"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // serveCard answers with the card of the agent: v1.0 keys, plus the older ones if the agent
@@ -116,7 +118,7 @@ func (s *Server) addInterfaces(o object, a *agent, base string) {
 	}
 	add("v0.3", rpc, bindingRPC, "0.3")
 	o["supportedInterfaces"] = list
-	if a.serves("v0.3") || a.serves("promptkit") {
+	if a.serves("v0.3") || a.derived() != dialect.V1 {
 		o["url"], o["preferredTransport"], o["protocolVersion"] = rpc, bindingRPC, "0.3.0"
 	}
 }
@@ -185,7 +187,7 @@ func (s *Server) Describe(url string) string {
 	var b strings.Builder
 	for _, a := range s.agents {
 		var speaks []string
-		for _, what := range []string{"jsonrpc", "rest", "v0.3", "promptkit"} {
+		for _, what := range wires() {
 			if a.serves(what) {
 				speaks = append(speaks, what)
 			}

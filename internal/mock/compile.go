@@ -125,7 +125,7 @@ func (c *compiler) agent(in *Agent, key string) *agent {
 		c.report(key+".auth.token", "is missing")
 	}
 	for _, s := range in.Serve {
-		a.serve[s] = true
+		a.serve[string(s)] = true
 	}
 	a.card, a.lie = c.free(in.Card, key+".card"), c.free(in.Lie, key+".lie")
 	if caps, ok := a.card["capabilities"].(object); ok && caps["streaming"] == false {

@@ -2,7 +2,16 @@ package mock
 
 import (
 	_ "embed"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // Config is a file of mock agents.
@@ -24,7 +33,7 @@ type Agent struct {
 	// wire differ. In its texts, {{url}} is the address of the server.
 	Lie map[string]any `yaml:"lie"`
 	// Serve are the wire shapes that the agent supports. Empty means all.
-	Serve []string `yaml:"serve" each:"jsonrpc,rest,v0.3,promptkit"`
+	Serve []Wire `yaml:"serve"`
 	// Auth is the credential that callers must send. If nil, none is required.
 	Auth *Auth `yaml:"auth"`
 	// Latency is the delay of every answer.
@@ -34,6 +43,36 @@ type Agent struct {
 	// Operations replace the answer to other calls: the key is the name of a v1.0
 	// operation, such as GetTask, or AgentCard.
 	Operations map[string]Reply `yaml:"operations"`
+}
+
+// Wire is a wire shape: jsonrpc, rest, v0.3, or a dialect derived from v0.3 that a part adds.
+type Wire string
+
+// SetText implements yamlfile.Scalar.
+func (w *Wire) SetText(text string, _ reflect.StructTag) error {
+	all := wires()
+	if slices.Contains(all, text) {
+		*w = Wire(text)
+		return nil
+	}
+	if absent := registry.Absent("agents[].dialect=" + text); absent != "" {
+		return errors.New(absent)
+	}
+	return fmt.Errorf("%q is not one of %s", yamlfile.Clip(text), strings.Join(all, ", "))
+}
+
+// wires returns all wire shapes.
+func wires() []string {
+	all := []string{"jsonrpc", "rest", "v0.3"}
+	for _, d := range derived() {
+		all = append(all, d.Name)
+	}
+	return all
+}
+
+// derived returns the dialects derived from v0.3 that parts add.
+func derived() []*dialect.Dialect {
+	return slices.DeleteFunc(slices.Clone(dialect.Added()), func(d *dialect.Dialect) bool { return d.Version != "0.3" })
 }
 
 // Auth is a credential.

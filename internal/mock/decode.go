@@ -24,8 +24,8 @@ func Load(path string) (*Config, error) {
 }
 
 // Parse reads src, the content of the file at path. If the file is invalid, the error is an
-// [yamlfile.Errors] with all problems. It also reads a PromptKit configuration with its agents below
-// "spec" and ignores the rest of it.
+// [yamlfile.Errors] with all problems. It also reads a configuration with its agents below "spec",
+// and ignores the rest of it.
 func Parse(path string, src []byte) (*Config, error) {
 	d := yamlfile.NewScript(path)
 	report := func(key, format string, args ...any) { d.Problem(nil, key, format, args...) }

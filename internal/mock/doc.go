@@ -18,13 +18,12 @@
 //	`)
 //	c, err := client.Dial(ctx, s.URL(), client.Options{})
 //
-// The files of PromptKit's mock (a2a_agents) are scripts, also inside a larger PromptKit
-// configuration. [Config] describes every element of a script, and the JSON Schema in the folder
+// Files of other mocks with the key a2a_agents are scripts, also inside a larger configuration. [Config] describes every element of a script, and the JSON Schema in the folder
 // schema describes it to editors.
 //
 // The first rule that matches answers. A message to a waiting task continues with the remaining
 // steps of the task, if there are any. Every agent supports v1.0 over JSON-RPC and HTTP+JSON,
-// v0.3 over JSON-RPC, and PromptKit's own shape, unless its key serve lists fewer; an answer
+// v0.3 over JSON-RPC, and the dialects derived from it that parts add, unless its key serve lists fewer; an answer
 // has the shape of its request. [Server.RequestHandler] serves the same agent over another
 // binding, such as gRPC. Its card is at /a2a/NAME and /v1/a2a/NAME. The card of the first agent
 // is also at the root, as agent-card.json and as agent.json.

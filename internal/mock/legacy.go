@@ -12,21 +12,25 @@ import (
 )
 
 // recognize returns the operation of a method with a slash and the dialect of the call:
-// v0.3 or PromptKit.
+// v0.3 or one derived from it.
 func (c *call) recognize(q dialect.Call, version string) (dialect.Operation, dialect.Shape, error) {
 	o, shape, err := dialect.Recognize(&dialect.Signs{Method: q.Method, Params: q.Params, Recall: c.recall})
+	derived := c.agent.derived()
 	switch {
 	case o == 0:
 		return 0, dialect.V03, err
-	case !c.agent.serves("promptkit"):
+	case derived == dialect.V1:
 		return o, dialect.V03, nil
 	case !c.agent.serves("v0.3"):
-		return o, dialect.PromptKit, nil
+		return o, derived, nil
 	case shape == dialect.V03, strings.HasPrefix(version, "0.3") && o != dialect.ListTasks && o != dialect.SubscribeToTask:
 		return o, dialect.V03, nil
 	}
-	return o, dialect.PromptKit, nil
+	return o, derived, nil
 }
+
+// derived reports whether the call is in a dialect that a part adds.
+func (c *call) derived() bool { return c.shape > dialect.V03Proto }
 
 // recall returns the dialect of the first message of a task.
 func (c *call) recall(id a2a.TaskID) (dialect.Shape, bool) {
@@ -104,7 +108,7 @@ func write(s dialect.Shape, o object) []byte {
 		operation = dialect.GetTask
 	case o["tasks"] != nil:
 		operation = dialect.ListTasks
-	case s == dialect.PromptKit && o["message"] != nil:
+	case dialect.Of(s).Serving.Tasks && o["message"] != nil:
 		o, operation = messageTask(o["message"].(object)), dialect.GetTask
 	}
 	return sorted(s.AppendResult(nil, operation, marshal(o)))
@@ -119,7 +123,7 @@ func sorted(body []byte) []byte {
 	return marshal(v)
 }
 
-// messageTask wraps a bare message in a task, as PromptKit's mock does.
+// messageTask wraps a bare message in a task, for dialects without messages.
 func messageTask(m object) object {
 	return object{
 		"id": m["messageId"], "contextId": m["contextId"], "status": object{"state": string(completed)},
@@ -135,13 +139,12 @@ func wrongFor(s dialect.Shape) dialect.Shape {
 	return dialect.V1
 }
 
-// legacyCode returns the code of an error for callers of v0.3 or PromptKit.
+// legacyCode returns the code of an error for callers of v0.3 or a dialect derived from it.
 func legacyCode(s dialect.Shape, code int) int {
-	switch {
-	case s == dialect.PromptKit && code == -32002:
-		return -32001
-	case code <= -32008 && code >= -32099:
+	if code <= -32008 && code >= -32099 {
 		return -32600
 	}
-	return code
+	r := dialect.Report{Row: dialect.Row{Code: code}}
+	s.Adapt(&r)
+	return r.Code
 }

@@ -273,7 +273,7 @@ func (s *Server) subscribed(c *call, in *op.Subscribe) (*answer, error) {
 	if n, err := strconv.Atoi(in.LastEventID); err == nil && n >= 0 && n <= len(t.events) {
 		return &answer{reply: &reply{}, task: t, from: n}, nil
 	}
-	if t.state.terminal() && c.shape != dialect.PromptKit {
+	if t.state.terminal() && !dialect.Of(c.shape).Serving.ShowsEnded {
 		return nil, apierror.New(a2a.ErrUnsupportedOperation, "the task is %s: there is nothing to follow", t.state)
 	}
 	return &answer{reply: &reply{}, task: t, first: t.taskLocked(view{artifacts: true}), from: len(t.events)}, nil

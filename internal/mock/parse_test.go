@@ -378,6 +378,8 @@ func expected(f reflect.StructField) string {
 		return "list of one of " + each
 	}
 	switch f.Type {
+	case reflect.TypeFor[[]Wire]():
+		return "list of one of " + strings.Join(wires(), ",")
 	case reflect.TypeFor[string]():
 		return "text"
 	case reflect.TypeFor[int]():

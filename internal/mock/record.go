@@ -22,7 +22,7 @@ type Request struct {
 	Agent string `json:"agent,omitempty"`
 	// Binding is JSONRPC, HTTP+JSON or GRPC; empty for cards and requests that are not calls.
 	Binding string `json:"binding,omitempty"`
-	// Dialect is v1.0, v0.3 or promptkit; empty if there is no binding.
+	// Dialect is v1.0, v0.3 or one derived from v0.3; empty if there is no binding.
 	Dialect string `json:"dialect,omitempty"`
 	// Operation is the name of the v1.0 operation, AgentCard, or empty.
 	Operation string `json:"operation,omitempty"`

@@ -16,6 +16,16 @@ import (
 // serves reports whether the agent answers in the given shape.
 func (a *agent) serves(what string) bool { return len(a.serve) == 0 || a.serve[what] }
 
+// derived returns the dialect derived from v0.3 in which the agent answers, or V1 if there is none.
+func (a *agent) derived() dialect.Shape {
+	for _, d := range derived() {
+		if a.serves(d.Name) {
+			return d.Shape
+		}
+	}
+	return dialect.V1
+}
+
 // serveRPC answers JSON-RPC: PascalCase methods are v1.0, methods with a slash are older.
 func (c *call) serveRPC() {
 	if c.r.Method != http.MethodPost {

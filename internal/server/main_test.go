@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
 )
 

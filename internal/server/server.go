@@ -448,7 +448,7 @@ func (h *Hub) profiles() httpfront.Profiles {
 	p := httpfront.Profiles{Callers: h.cfg.Auth.Dialects(), Agents: make(map[task.Agent]string)}
 	for i := range h.cfg.Agents {
 		if a := &h.cfg.Agents[i]; a.Dialect != "" {
-			p.Agents[task.Agent(a.Name)] = a.Dialect
+			p.Agents[task.Agent(a.Name)] = string(a.Dialect)
 		}
 	}
 	return p

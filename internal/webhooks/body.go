@@ -12,10 +12,10 @@ import (
 // shape returns the dialect of the notifications: that of the call which registered the
 // webhook. Dialects without notifications of their own use those of v1.0.
 func (t *target) shape() dialect.Shape {
-	switch s := dialect.Shape(t.dialect); s {
-	case dialect.V03, dialect.V03Proto:
+	switch s := dialect.Shape(t.dialect); {
+	case s == dialect.V03, s == dialect.V03Proto:
 		return dialect.V03
-	case dialect.RockBot:
+	case dialect.Of(s).Pushing.Frame != nil:
 		return s
 	}
 	return dialect.V1
@@ -24,16 +24,14 @@ func (t *target) shape() dialect.Shape {
 // whole reports whether each notification contains the whole task.
 func (t *target) whole() bool { return t.shape() == dialect.V03 }
 
-// version returns the protocol version for the header; empty for RockBot, whose notifications
-// have none.
+// version returns the protocol version for the header; empty for dialects with notifications of
+// their own.
 func (t *target) version() string {
-	switch t.shape() {
-	case dialect.V03:
-		return "0.3"
-	case dialect.RockBot:
+	d := dialect.Of(t.shape())
+	if d.Pushing.Frame != nil {
 		return ""
 	}
-	return "1.0"
+	return d.Version
 }
 
 // mediaType returns the Content-Type of the notifications: v1.0 has one of its own

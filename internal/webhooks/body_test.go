@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 )
@@ -104,7 +105,7 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 // TestOtherDialectsGetEvents wants webhooks of the dialects without notifications of their
 // own to get those of v1.0.
 func TestOtherDialectsGetEvents(t *testing.T) {
-	for _, shape := range []dialect.Shape{dialect.PromptKit, dialect.Job} {
+	for _, shape := range []dialect.Shape{promptkit.Shape, dialect.Job} {
 		t.Run(shape.String(), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.start()

@@ -88,8 +88,8 @@ func (d *Dispatcher) request(ctx context.Context, h *hook, t *target, n *notice)
 	if v := t.version(); v != "" {
 		set("A2a-Version", v)
 	}
-	if t.shape() == dialect.RockBot && secret.Token != "" {
-		set("Authorization", "Bearer "+secret.Token) // where RockBot's receivers look for it
+	if dialect.Of(t.shape()).Pushing.Bearer && secret.Token != "" {
+		set("Authorization", "Bearer "+secret.Token) // where receivers of the dialect look for it
 	}
 	if t.scheme != "" && secret.Credentials != "" {
 		set("Authorization", t.scheme+" "+secret.Credentials)

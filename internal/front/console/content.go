@@ -10,12 +10,14 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 const (
@@ -422,8 +424,8 @@ func showItem(p *page) error {
 	return nil
 }
 
-// dialects are the names of the dialects in which a page shows an entry.
-var dialects = []string{"v1.0", "v0.3", "v0.3-proto", "promptkit", "rockbot"}
+// dialects returns the names of the dialects in which a page shows an entry.
+func dialects() []string { return slices.Insert(dialect.Names(), 2, dialect.V03Proto.String()) }
 
 // entryPage is an entry in one dialect, or in its stored form.
 type entryPage struct {
@@ -442,7 +444,7 @@ func showEntry(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := entryPage{Task: p.r.FormValue("id"), Owner: p.r.FormValue("owner"), As: p.r.FormValue("as"), Version: e.Version, Dialects: dialects}
+	v := entryPage{Task: p.r.FormValue("id"), Owner: p.r.FormValue("owner"), As: p.r.FormValue("as"), Version: e.Version, Dialects: dialects()}
 	frames := e.Frames
 	if v.As == "" {
 		b, err := json.Marshal(e)

@@ -103,12 +103,12 @@ type Config struct {
 	Limits limits.Limits
 }
 
-// Profiles are the dialects of callers and agents, by names such as "v0.3" or "promptkit";
+// Profiles are the dialects of callers and agents, by names such as "v0.3";
 // other names are ignored. The dialect of the caller takes precedence.
 type Profiles struct {
-	// Callers are the dialects by the id of the principal. A caller with the dialect rockbot may
-	// read a task by the id of its message, and continues a task by its context, in every
-	// dialect.
+	// Callers are the dialects by the id of the principal. A caller with a dialect that has
+	// aliases may read a task by the id of its message, and continues a task by its context, in
+	// every dialect.
 	Callers map[string]string
 	// Agents are the dialects by agent name; the default agent's applies to calls that name
 	// none.

@@ -60,8 +60,13 @@ func (x *exchange) recall(id a2a.TaskID) (dialect.Shape, bool) {
 	if shape, ok := e.Dialect(x.r.Context(), &x.caller, id); ok {
 		return dialect.Shape(shape), true
 	}
-	// Only clients of this dialect use other ids than those of tasks.
-	return dialect.RockBot, e.Aliased(x.r.Context(), &x.caller, id)
+	// Only clients of some dialects use other ids than those of tasks.
+	for _, d := range dialect.Added() {
+		if d.Serving.Aliases {
+			return d.Shape, e.Aliased(x.r.Context(), &x.caller, id)
+		}
+	}
+	return dialect.V1, false
 }
 
 // decoder returns the decoder for the params of the call, which are in v1.0 by now.
@@ -75,18 +80,22 @@ func (x *exchange) decoder() *dialect.Decoder {
 // usesAliases reports whether the caller identifies tasks by the ids of messages, by its dialect or
 // by the profile of its key. Some clients with that profile use v1.0 and v0.3.
 func (x *exchange) usesAliases() bool {
-	if x.shape == dialect.RockBot {
+	if dialect.Of(x.shape).Serving.Aliases {
 		return true
 	}
 	c := x.caller.Principal
-	return c != nil && x.front.cfg.Profiles.Callers[c.ID] == dialect.RockBot.String()
+	if c == nil {
+		return false
+	}
+	profile, ok := dialect.ParseShape(x.front.cfg.Profiles.Callers[c.ID])
+	return ok && dialect.Of(profile).Serving.Aliases
 }
 
 // foreign completes a message that came in another dialect.
 func (x *exchange) foreign(r *op.Send) {
 	r.Dialect = uint8(x.shape)
 	r.NewIDs = false
-	r.Task = x.shape == dialect.PromptKit
+	r.Task = dialect.Of(x.shape).Serving.Tasks
 	if r.Push != nil {
 		r.Push.Dialect = uint8(x.shape)
 	}
@@ -96,7 +105,7 @@ func (x *exchange) foreign(r *op.Send) {
 // Some clients subscribe with GET without reading the task first, and fail if the task has ended
 // meanwhile; the kits and SDKs subscribe with POST.
 func (x *exchange) showsEnded() bool {
-	if x.shape == dialect.PromptKit {
+	if dialect.Of(x.shape).Serving.ShowsEnded {
 		return true
 	}
 	return x.shape == dialect.V1 && !x.route.rpc && x.r.Method == http.MethodGet && !x.front.cfg.SpecStatuses

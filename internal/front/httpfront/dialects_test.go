@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/outbound/card"
+	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -39,8 +39,8 @@
 //
 // # Dialects
 //
-// JSON-RPC is read in four dialects, which package dialect distinguishes: v1.0, v0.3, that of
-// PromptKit and that of RockBot's gateway. A call in another dialect than v1.0 is rewritten
+// JSON-RPC is read in v1.0, v0.3, and the dialects that parts add; package dialect distinguishes
+// them. A call in another dialect than v1.0 is rewritten
 // into v1.0 before it is decoded, and its answer, its frames and its errors are rewritten into
 // its dialect. Calls of v1.0 that name their version have no overhead from that. A task
 // remembers the dialect in which it was created; [Profiles] supply the dialect of calls that do

@@ -50,7 +50,7 @@ func (x *exchange) extendedCard(r *op.ExtendedCard, err error) error {
 		return err
 	}
 	x.agent(&r.Target)
-	r.Always = x.shape == dialect.RockBot
+	r.Always = dialect.Of(x.shape).Serving.OwnCard
 	v := x.cardCaller
 	if v == nil {
 		v = &engine.CardCaller{Principal: x.caller.Principal}
@@ -82,9 +82,9 @@ func (x *exchange) extendedJSON(a *engine.Agent, r *op.ExtendedCard) ([]byte, er
 	o := f.cfg.Engine.CardOptions(a, f.cfg.Auth)
 	o.NoStreaming, o.BareScopes = f.cfg.NoStreaming, plainGo(x.r.Header)
 	f.reach(o, f.base(x.r), a, r.Agent != "" || r.Tenant != "")
-	switch x.shape {
-	case dialect.V1:
-	case dialect.RockBot:
+	switch {
+	case x.shape == dialect.V1:
+	case dialect.Of(x.shape).Serving.OwnCard:
 		o.ExtendedCard = true // this is the extended card
 	default:
 		o.Layout = card.Union

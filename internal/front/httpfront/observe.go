@@ -104,7 +104,7 @@ func (x *exchange) conclude() {
 // labels returns the labels under which the exchange is counted.
 func (x *exchange) labels() trace.Labels {
 	l := trace.Labels{
-		Agent: string(x.seen.agent), Protocol: x.shape.String(), Version: protocolVersions[x.shape],
+		Agent: string(x.seen.agent), Protocol: x.shape.String(), Version: dialect.Of(x.shape).Version,
 		Transport: "http+json", Reason: x.seen.reason,
 	}
 	o := x.operation
@@ -120,9 +120,4 @@ func (x *exchange) labels() trace.Labels {
 		l.Operation = o.String()
 	}
 	return l
-}
-
-// protocolVersions are the versions of A2A that the dialects belong to.
-var protocolVersions = [...]string{
-	dialect.V1: "1.0", dialect.V03: "0.3", dialect.V03Proto: "0.3", dialect.PromptKit: "0.3", dialect.RockBot: "1.0", dialect.Job: "",
 }

@@ -109,7 +109,7 @@ const (
 	job = "tasks/send"
 	// callbacks is where remote agents send notifications about their tasks.
 	callbacks = "/api/a2a/callback/"
-	// below is the segment that PromptKit's clients append to the URL of an agent.
+	// below is the segment that some clients append to the URL of an agent.
 	below = "a2a"
 )
 

@@ -114,7 +114,7 @@ func (x *exchange) agent(t *op.Target) {
 // surface returns the binding, on which small differences of the answers depend.
 func (x *exchange) surface() dialect.Surface {
 	switch {
-	case x.shape == dialect.RockBot:
+	case dialect.Of(x.shape).Serving.Messages:
 		return dialect.RPCMessages
 	case x.route.rpc:
 		return dialect.RPC

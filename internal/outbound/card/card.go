@@ -19,9 +19,9 @@ const (
 	Union
 	// V03 has only the keys of v0.3. It is read, never written.
 	V03
-	// PromptKit has the keys of v1.0, but no interfaces: the agent accepts JSON-RPC in
-	// PromptKit's dialect at /a2a. It is read, never written.
-	PromptKit
+	// Other has the keys of v1.0, but no interfaces: a Foreign knows how the agent is called. It
+	// is read, never written.
+	Other
 	// Jobs has an agentName, and no interfaces: the agent accepts POST /tasks/send. It is
 	// read, never written.
 	Jobs
@@ -35,7 +35,7 @@ func (l Layout) String() string {
 	return layoutNames[l]
 }
 
-var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", PromptKit: "promptkit", Jobs: "rockbot"}
+var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", Other: "other", Jobs: "rockbot"}
 
 // Options holds the data that the hub adds to a registered card. The zero Options describe an
 // agent that streams and has no address.

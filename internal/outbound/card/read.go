@@ -12,6 +12,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/registry"
 )
 
 // ErrNoCard is returned if a document is not an agent card, or if there is none.
@@ -33,6 +34,9 @@ type Card struct {
 	Raw json.RawMessage
 	// Layout is the shape of Raw.
 	Layout Layout
+	// Dialect is the dialect of the agent's JSON-RPC in the layout Other; empty in the others, whose
+	// interfaces have versions.
+	Dialect string
 	// ETag is the entity tag of the response with the card, or empty.
 	ETag string
 	// SignedBy is the id of the key that signed the card, if the signature was verified. A2A
@@ -58,6 +62,8 @@ func (c *Card) SetFrom(from *url.URL) {
 // received is a card of any layout. Optional parts are decoded separately, so that a mistake in
 // one of them loses only that part.
 type received struct {
+	raw []byte
+
 	Name        string `json:"name"`
 	AgentName   string `json:"agentName"`
 	Description string `json:"description"`
@@ -84,6 +90,18 @@ type received struct {
 	SupportsStreaming    json.RawMessage `json:"supportsStreaming"`
 }
 
+// Foreign recognizes cards without interfaces, in the layout of another system: has reports whether
+// the card has a member. The result is how the agent is called, or nil for other cards. A part adds one.
+type Foreign func(has func(member string) bool) *Interface
+
+// Interface is the only interface of an agent, over JSON-RPC.
+type Interface struct {
+	// URL may be relative to the URL of the card.
+	URL string
+	// Dialect is the name of the dialect.
+	Dialect string
+}
+
 // Read reads a card of any layout, with security requirements in any spelling. It skips
 // unreadable parts, but requires a name. Its errors wrap ErrNoCard.
 func Read(raw []byte) (*Card, error) {
@@ -92,7 +110,8 @@ func Read(raw []byte) (*Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Card{Raw: raw, Layout: r.layout(), A2A: &a2a.AgentCard{
+	layout, foreign := r.layout()
+	c := &Card{Raw: raw, Layout: layout, Dialect: foreign.Dialect, A2A: &a2a.AgentCard{
 		Name: r.Name, Description: r.Description, Version: r.Version,
 		Capabilities:         r.capabilities(),
 		Provider:             decodeOrZero[*a2a.AgentProvider](r.Provider),
@@ -105,7 +124,7 @@ func Read(raw []byte) (*Card, error) {
 		SecurityRequirements: readRequirements(r.SecurityRequirements, r.Security),
 		Skills:               readSkills(r.Skills),
 	}}
-	c.A2A.SupportedInterfaces = r.interfaces(c.Layout)
+	c.A2A.SupportedInterfaces = r.interfaces(layout, foreign.URL)
 	return c, nil
 }
 
@@ -129,7 +148,7 @@ func decode(raw []byte) (*received, error) {
 	if err := rawjson.Check(raw, maxDepth); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoCard, err)
 	}
-	r := new(received)
+	r := &received{raw: raw}
 	if err := json.Unmarshal(raw, r); err != nil {
 		return nil, fmt.Errorf("%w: read card: %w", ErrNoCard, readableError(err))
 	}
@@ -151,21 +170,26 @@ func decodeOrZero[T any](raw json.RawMessage) T {
 	return v
 }
 
-func (r *received) layout() Layout {
+// layout returns the layout of the card, and the interface of one in the layout Other.
+func (r *received) layout() (Layout, Interface) {
 	v1, v03 := r.SupportedInterfaces != nil, r.URL != "" || r.AdditionalInterfaces != nil
 	switch {
 	case v1 && v03:
-		return Union
+		return Union, Interface{}
 	case v1:
-		return V1
+		return V1, Interface{}
 	case r.AgentName != "":
-		return Jobs
+		return Jobs, Interface{}
 	case v03:
-		return V03
-	case r.Skills != nil || r.Capabilities != nil:
-		return PromptKit
+		return V03, Interface{}
 	}
-	return V1
+	has := func(member string) bool { return rawjson.Member(r.raw, member) != nil }
+	for _, foreign := range registry.Added[Foreign]() {
+		if i := foreign(has); i != nil {
+			return Other, *i
+		}
+	}
+	return V1, Interface{}
 }
 
 func (r *received) capabilities() a2a.AgentCapabilities {
@@ -175,8 +199,9 @@ func (r *received) capabilities() a2a.AgentCapabilities {
 	return caps
 }
 
-// interfaces returns the interfaces of v1.0, followed by those in the keys of other layouts.
-func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
+// interfaces returns the interfaces of v1.0, followed by those in the keys of other layouts. foreign
+// is the URL of the interface in the layout Other.
+func (r *received) interfaces(layout Layout, foreign string) []*a2a.AgentInterface {
 	var list []*a2a.AgentInterface
 	add := func(url, binding, version, tenant string) {
 		i := &a2a.AgentInterface{
@@ -195,8 +220,8 @@ func (r *received) interfaces(layout Layout) []*a2a.AgentInterface {
 	case Jobs:
 		add(r.taskSend(), string(TaskSend), "", "")
 		return list
-	case PromptKit:
-		add("../a2a", string(a2a.TransportProtocolJSONRPC), legacyVersion, "")
+	case Other:
+		add(foreign, string(a2a.TransportProtocolJSONRPC), legacyVersion, "")
 		return list
 	}
 	add(r.URL, r.PreferredTransport, r.older(layout), "")

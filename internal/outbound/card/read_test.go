@@ -62,7 +62,6 @@ func TestReadLayouts(t *testing.T) {
 			card.V1,
 			[]string{"JSONRPC 1.0 http://x/"},
 		},
-		{"PromptKit", `{"name":"pk","capabilities":{},"skills":[]}`, card.PromptKit, []string{"JSONRPC 0.3.0 ../a2a"}},
 		{"nothing", `{"name":"a"}`, card.V1, nil},
 		{
 			"other spellings",

@@ -207,10 +207,12 @@ func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape)
 func (e *endpoint) try(a *ask, f func(*endpoint, dialect.Shape) error) error {
 	err := e.tryShapes(func(s dialect.Shape) error { return e.tryVerbs(s, a, f) })
 	if s := e.spoken(); s == dialect.V03 && unlike(err) {
-		// PromptKit has other names for these operations.
-		switch a.op {
-		case dialect.SubscribeToTask, dialect.ListTasks:
-			if other := f(e, dialect.PromptKit); !unknownOperation(other) {
+		// Dialects derived from v0.3 have other names for some operations.
+		for _, d := range dialect.Added() {
+			if !d.Derives(a.op) {
+				continue
+			}
+			if other := f(e, d.Shape); !unknownOperation(other) {
 				return other
 			}
 		}

@@ -4,8 +4,8 @@
 //
 // A [Peer] is another agent, as its card describes it: [Dial] fetches the card, [New] uses an
 // existing one. Its calls accept and return JSON of v1.0, byte for byte, whatever the dialect
-// of the connection is: JSON-RPC or HTTP+JSON of v1.0 or v0.3, PromptKit, the gateway of
-// RockBot, POST /tasks/send, or a binding added by a transport.Factory.
+// of the connection is: JSON-RPC or HTTP+JSON of v1.0 or v0.3, a dialect that a part
+// adds, POST /tasks/send, or a binding added by a transport.Factory.
 //
 // Send, Stream, Subscribe, Get, Cancel and List are the operations of the protocol. Most
 // callers need [Peer.Run]: it sends a message and follows its task to the end with the means
@@ -30,7 +30,7 @@
 //
 // # Non-guarantees
 //
-// A Message after a task, with which RockBot ends its streams, becomes the status COMPLETED.
+// A Message after a task, with which some agents end their streams, becomes the status COMPLETED.
 // Data without a place in a dialect is dropped: v0.3 over HTTP+JSON has no unknown fields, a
 // job no files. A Task event may repeat earlier events.
 //

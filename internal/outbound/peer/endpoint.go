@@ -55,8 +55,8 @@ func (e *endpoint) native() (dialect.Shape, bool) {
 			return s, true
 		}
 		switch {
-		case e.peer.card.Layout == card.PromptKit:
-			return dialect.PromptKit, true
+		case e.peer.card.Dialect != "":
+			return dialect.ParseShape(e.peer.card.Dialect)
 		case old:
 			return dialect.V03, true
 		}
@@ -88,15 +88,6 @@ func (e *endpoint) inClear() bool {
 	return err == nil && u.Scheme == "http" && !httpcall.Loopback(u.Host)
 }
 
-// others are the dialects to try, in this order, if a peer does not support the dialect of its
-// card.
-var others = map[dialect.Shape][]dialect.Shape{
-	dialect.V1:        {dialect.V03, dialect.RockBot},
-	dialect.V03:       {dialect.V1},
-	dialect.PromptKit: {dialect.V1},
-	dialect.RockBot:   {dialect.V03},
-}
-
 // shapes returns the dialects in which a call is tried, in order.
 func (e *endpoint) shapes() []dialect.Shape {
 	e.mu.Lock()
@@ -106,7 +97,7 @@ func (e *endpoint) shapes() []dialect.Shape {
 	case e.proven || e.peer.opts.Dialect != "":
 		return first
 	case e.iface.ProtocolBinding == a2a.TransportProtocolJSONRPC:
-		return append(first, others[e.shape]...)
+		return append(first, e.shape.Others()...)
 	case e.iface.ProtocolBinding != a2a.TransportProtocolHTTPJSON:
 		return first
 	case e.shape == dialect.V1:
@@ -141,8 +132,8 @@ func mismatch(err error, next dialect.Shape) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	if next == dialect.RockBot {
-		return strings.Contains(strings.ToLower(e.Message), "role") && e.Code < 0
+	if instead := dialect.Of(next).Calling.Instead; instead != nil {
+		return instead(e.Code, e.Message)
 	}
 	if errors.Is(e.Err, a2a.ErrVersionNotSupported) || errors.Is(e.Err, a2a.ErrInvalidRequest) || unknownOperation(err) {
 		return true

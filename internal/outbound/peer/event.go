@@ -117,8 +117,8 @@ type eventChecker struct {
 	closed bool
 }
 
-// take converts a frame to an event; the result is false if the frame is dropped. RockBot's
-// streams end with a message about their task. That message becomes the end of the task,
+// take converts a frame to an event; the result is false if the frame is dropped. The
+// streams of some agents end with a message about their task. That message becomes the end of the task,
 // because in v1.0 a message never follows a task. Once the task has ended, no event changes its
 // state.
 func (t *eventChecker) take(f dialect.Frame, id string) (Event, bool, error) {

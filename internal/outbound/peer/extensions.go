@@ -89,8 +89,7 @@ func injectExtensions(ctx context.Context, h http.Header, s dialect.Shape) {
 		return
 	}
 	name := extensionsHeader
-	switch s {
-	case dialect.V03, dialect.V03Proto, dialect.PromptKit:
+	if dialect.Of(s).Version == "0.3" {
 		name = extensionsHeaderV0
 	}
 	var all []string

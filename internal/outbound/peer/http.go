@@ -176,14 +176,12 @@ func (e *endpoint) mark(req *http.Request, s dialect.Shape, a *ask, r *request) 
 	}
 }
 
-// version adds the version of the protocol. PromptKit calls, and messages to RockBot, are
-// recognized by its absence.
+// version adds the version of the protocol. The calls of some dialects are recognized by its
+// absence.
 func (e *endpoint) version(h http.Header, s dialect.Shape, sends bool) {
-	switch {
-	case s == dialect.V1, s == dialect.RockBot && !sends:
-		h.Set("A2A-Version", string(a2a.Version))
-	case s == dialect.V03, s == dialect.V03Proto:
-		h.Set("A2A-Version", "0.3")
+	c := &dialect.Of(s).Calling
+	if c.Header != "" && !(sends && c.NoSendHeader) {
+		h.Set("A2A-Version", c.Header)
 	}
 }
 

@@ -56,7 +56,7 @@ var tongues = []tongue{
 	{"v1.0 rest", card.V1, "/v1/a2a/%s", a2a.TransportProtocolHTTPJSON, "1.0", ""},
 	{"v0.3 rpc", card.V03, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", ""},
 	{"v0.3 rest", card.V03, "", a2a.TransportProtocolHTTPJSON, "0.3.0", ""},
-	{"promptkit", card.PromptKit, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", ""},
+	{"promptkit", card.Other, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", "promptkit"},
 	{"rockbot", card.V1, "/a2a/%s", a2a.TransportProtocolJSONRPC, "1.0", "rockbot"},
 	{"job", card.Jobs, "/a2a/%s/tasks/send", card.TaskSend, "", ""},
 }
@@ -70,11 +70,16 @@ func (w tongue) dial(t *testing.T, hub, agent string, o peer.Options) *peer.Peer
 	} else {
 		i.Tenant = agent
 	}
-	o.Dialect = w.dialect
-	p, err := peer.New(&card.Card{Layout: w.layout, A2A: &a2a.AgentCard{
+	c := &card.Card{Layout: w.layout, A2A: &a2a.AgentCard{
 		Name: agent, SupportedInterfaces: []*a2a.AgentInterface{i},
 		Capabilities: a2a.AgentCapabilities{Streaming: true},
-	}}, &o)
+	}}
+	if w.layout == card.Other {
+		c.Dialect = w.dialect
+	} else {
+		o.Dialect = w.dialect
+	}
+	p, err := peer.New(c, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,11 +54,7 @@ func (x *observed) over(e *endpoint, s dialect.Shape) {
 		return
 	}
 	l := &x.labels
-	l.Transport, l.Protocol, l.Version = cmp.Or(transports[e.iface.ProtocolBinding], "other"), s.String(), "1.0"
-	switch s {
-	case dialect.V03, dialect.V03Proto, dialect.PromptKit:
-		l.Version = "0.3"
-	}
+	l.Transport, l.Protocol, l.Version = cmp.Or(transports[e.iface.ProtocolBinding], "other"), s.String(), cmp.Or(dialect.Of(s).Version, "1.0")
 }
 
 // end ends the recording that observe has started.

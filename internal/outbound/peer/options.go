@@ -55,7 +55,7 @@ type Options struct {
 	// FollowCard calls the addresses that the card names although URL is set. Credentials are
 	// still sent to the host of URL alone.
 	FollowCard bool
-	// Dialect forces the dialect of JSON-RPC: "v1.0", "v0.3", "promptkit" or "rockbot". If
+	// Dialect forces the dialect of JSON-RPC: "v1.0", "v0.3", or one that a part adds. If
 	// empty, it follows from the card and from the peer's answers.
 	Dialect string
 	// HTTP sends the requests. Its Timeout also ends streams, so it should be zero; its
@@ -124,7 +124,7 @@ func (o *Options) check() error {
 		}
 	}
 	if o.Dialect != "" {
-		if s, ok := dialect.ParseShape(o.Dialect); !ok || s == dialect.V03Proto || s == dialect.Job {
+		if !slices.Contains(dialect.Names(), o.Dialect) {
 			return fmt.Errorf("unknown dialect %q of JSON-RPC: %w", o.Dialect, ErrNoTransport)
 		}
 	}

@@ -1,6 +1,10 @@
 package dialecttest
 
-import "strings"
+import (
+	"strings"
+
+	_ "github.com/parley-a2a/parley/internal/parts/promptkit" // the tongues have its dialect
+)
 
 // Operations returns the operations that every dialect is tested for on tasks of other
 // dialects, in the order of the table's columns.

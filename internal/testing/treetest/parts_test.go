@@ -11,15 +11,25 @@ import (
 const partsFolder = "internal/parts/"
 
 // mayNameParts are files and folders, beside the part's own folder, that may name a part: the lists of
-// parts, of which hub.go has that of embedders, tests with programs of a system, documentation, and the generated schema of the whole program.
+// parts, of which hub.go has that of embedders, tests with programs of a system, documentation, and the schemas of the whole program.
 var mayNameParts = []string{
-	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "Makefile", "internal/testing/", "internal/e2e/systems/", "internal/e2e/strangers/table.md",
+	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "Makefile", "internal/testing/", "internal/e2e/systems/", "internal/e2e/interop/", "internal/e2e/strangers/table.md",
 	"docs/", "CHANGELOG.md", "README.md", "CONTRIBUTING.md", "deploy/helm/parley/values.schema.json",
+	"internal/mock/schema/mock.schema.json", "cmd/bench/RESULTS.md",
 }
 
 // stillNamed are the folders and files that name a part which has not moved as a whole; see
 // docs/adr/0140.
 var stillNamed = map[string][]string{
+	"promptkit": { // tests of all dialects
+		"agent/remote/callback_test.go", "client/reply_test.go", "internal/cli/bus_test.go", "internal/cli/policy_test.go", "internal/cli/testdata/mock/",
+		"internal/dialect/answers_test.go", "internal/dialect/recognize_test.go", "internal/dialect/recognizefuzz_test.go", "internal/dialect/roundtrip_test.go",
+		"internal/dialect/states_test.go", "internal/dialect/v03_test.go", "internal/dialect/testdata/", "internal/e2e/",
+		"internal/front/console/console_test.go", "internal/front/httpfront/answers_test.go", "internal/front/httpfront/dialects_test.go", "internal/front/httpfront/testdata/",
+		"internal/mock/legacy_test.go", "internal/mock/main_test.go", "internal/mock/parse_test.go", "internal/mock/task_test.go", "internal/mock/testdata/",
+		"internal/outbound/peer/hub_test.go", "internal/outbound/peer/main_test.go", "internal/outbound/peer/testdata/",
+		"internal/server/dialects_test.go", "internal/server/main_test.go", "push/body_test.go", "tools/agent_test.go",
+	},
 	"rockbot": { // its dialects over HTTP
 		"agent/remote/callback_test.go", "client/client.go", "client/doc.go", "internal/webhooks/body", "internal/webhooks/retry.go",
 		"internal/config/auth", "internal/config/cards.go", "internal/config/config", "internal/config/schema", "internal/config/testdata/",

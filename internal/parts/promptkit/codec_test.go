@@ -1,4 +1,4 @@
-package dialect_test
+package promptkit_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/promptkit"
 )
 
 const askingTask = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"which?"}]},"timestamp":"2026-01-31T12:00:00.000Z"},` +
@@ -37,12 +38,12 @@ func TestPromptKitRequest(t *testing.T) {
 		{"get", dialect.GetTask, `{"id":"t"}`, `{"id":"t"}`},
 	}
 	for _, tt := range tests {
-		got, err := dialect.PromptKit.Request(tt.operation, []byte(tt.in))
+		got, err := promptkit.Shape.Request(tt.operation, []byte(tt.in))
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%s: %s, %v; want %s", tt.name, got, err, tt.want)
 		}
 	}
-	_, err := dialect.PromptKit.Request(dialect.SendMessage, []byte(`{"configuration":{"blocking":"no"}}`))
+	_, err := promptkit.Shape.Request(dialect.SendMessage, []byte(`{"configuration":{"blocking":"no"}}`))
 	if err == nil || !strings.Contains(err.Error(), "configuration.blocking") {
 		t.Errorf("blocking that is no bool: %v", err)
 	}
@@ -65,7 +66,7 @@ func TestPromptKitResult(t *testing.T) {
 		{"message", dialect.SendMessage, `{"message":{"messageId":"m","contextId":"c","role":"ROLE_AGENT","parts":[{"text":"x"}]}}`, `{"id":"","contextId":"c","status":{"state":"completed","message":{"messageId":"m","contextId":"c","role":"agent","parts":[{"text":"x"}]}}}`},
 	}
 	for _, tt := range tests {
-		got := string(dialect.PromptKit.AppendResult([]byte("x"), tt.operation, []byte(tt.in)))
+		got := string(promptkit.Shape.AppendResult([]byte("x"), tt.operation, []byte(tt.in)))
 		if diff := cmp.Diff("x"+tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
@@ -86,7 +87,7 @@ func TestPromptKitTransitions(t *testing.T) {
 			if from != "SUBMITTED" && allowed[strings.ToLower(from)] == "" {
 				continue
 			}
-			frames := dialect.PromptKit.Frames(nil)
+			frames := promptkit.Shape.Frames(nil)
 			events := frames([]byte(`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_` + from + `"}}}`))
 			events = append(events, frames([]byte(`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_`+to+`","timestamp":"T"}}}`))...)
 			last := ""
@@ -147,7 +148,7 @@ func TestPromptKitFrames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, ev := range dialect.PromptKit.Frames(nil)([]byte(tt.in)) {
+		for _, ev := range promptkit.Shape.Frames(nil)([]byte(tt.in)) {
 			got = append(got, string(ev))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -162,7 +163,7 @@ func TestPromptKitKeepsUnknownMembers(t *testing.T) {
 	t.Parallel()
 	const in = `{"artifactUpdate":{"taskId":"t","status":{"state":"TASK_STATE_WORKING"},"artifact":{"artifactId":"a","parts":[]}}}`
 	const want = `{"taskId":"t","status":{"state":"TASK_STATE_WORKING"},"artifact":{"artifactId":"a","parts":[]}}`
-	if got := string(dialect.PromptKit.AppendResult(nil, dialect.SubscribeToTask, []byte(in))); got != want {
+	if got := string(promptkit.Shape.AppendResult(nil, dialect.SubscribeToTask, []byte(in))); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -205,7 +206,7 @@ func TestPromptKitStream(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		frames := dialect.PromptKit.Frames(nil)
+		frames := promptkit.Shape.Frames(nil)
 		var got []string
 		for _, in := range tt.in {
 			for _, ev := range frames([]byte(in)) {
