@@ -22,6 +22,7 @@ import (
 	_ "github.com/parley-a2a/parley/internal/parts/aguifront" // every hub of an embedder has both surfaces, and the dialects
 	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
 	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
+	_ "github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"

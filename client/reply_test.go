@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
-	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
+	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
 	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 

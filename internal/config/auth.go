@@ -37,8 +37,8 @@ type Auth struct {
 	// caller.
 	Certificates []CertificateRule `yaml:"certificates"`
 
-	// Gateway are the callers of Config.APIKeys.
-	Gateway Callers `yaml:"-"`
+	// Sections are the callers in the sections of parts.
+	Sections []CallerSection `yaml:"-"`
 }
 
 // Callers is written as a mapping of keys to callers. A key is a text of at least 16 bytes, or
@@ -82,20 +82,53 @@ func (a *Auth) Keys() []auth.Key {
 	return keys
 }
 
-func (a *Auth) callers() Callers { return slices.Concat(a.APIKeys, a.BearerTokens, a.Gateway) }
+func (a *Auth) callers() Callers {
+	all := slices.Concat(a.APIKeys, a.BearerTokens)
+	for _, s := range a.Sections {
+		all = append(all, s.Callers...)
+	}
+	return all
+}
 
-// ofGateway adds the callers of RockBot's section, which use its dialect.
-func (a *Auth) ofGateway(section Callers) {
-	a.Gateway = slices.Clone(section)
-	for i := range a.Gateway {
-		if c := &a.Gateway[i]; c.Dialect == "" {
-			c.Dialect = DialectRockBot
+// CallerSection is a section of the file with callers, such as that of a part.
+type CallerSection struct {
+	Key     string
+	Callers Callers
+}
+
+// HasCallers are keys of a part with further callers, like those of Auth.APIKeys.
+type HasCallers interface{ CallerSection() CallerSection }
+
+// sections returns the callers in the sections of parts.
+func (c *Config) sections() []CallerSection {
+	var all []CallerSection
+	for _, added := range c.Extensions() {
+		if h, ok := added.(HasCallers); ok {
+			all = append(all, h.CallerSection())
+		}
+	}
+	return all
+}
+
+// CallerKeys returns the keys of the file that have callers.
+func (a *Auth) CallerKeys() []string {
+	keys := []string{"auth.api_keys", "auth.bearer_tokens"}
+	for _, s := range a.Sections {
+		keys = append(keys, s.Key)
+	}
+	return keys
+}
+
+// SetCallers replaces the callers by those of another configuration.
+func (c *Config) SetCallers(from *Config) {
+	c.Auth.APIKeys, c.Auth.BearerTokens, c.Auth.Sections = from.Auth.APIKeys, from.Auth.BearerTokens, from.Auth.Sections
+	c.Added = slices.Clone(c.Extensions())
+	for i, added := range from.Extensions() {
+		if _, ok := added.(HasCallers); ok {
+			c.Added[i] = added
 		}
 	}
 }
-
-// DialectRockBot is the name of RockBot's dialect.
-const DialectRockBot = "rockbot"
 
 // Dialects returns the dialects of callers by their agent_id. If a caller has several keys, the
 // last one counts.
@@ -260,7 +293,9 @@ func checkRoles(d *yamlfile.Decoder, c *Config) {
 	}
 	check("auth.api_keys", c.Auth.APIKeys)
 	check("auth.bearer_tokens", c.Auth.BearerTokens)
-	check("ApiKeys", c.Auth.Gateway)
+	for _, s := range c.Auth.Sections {
+		check(s.Key, s.Callers)
+	}
 }
 
 // checkAuth reports keys that are invalid or occur twice.
@@ -287,5 +322,7 @@ func checkAuth(d *yamlfile.Decoder, a *Auth) {
 	}
 	check("auth.api_keys", a.APIKeys)
 	check("auth.bearer_tokens", a.BearerTokens)
-	check("ApiKeys", a.Gateway)
+	for _, s := range a.Sections {
+		check(s.Key, s.Callers)
+	}
 }

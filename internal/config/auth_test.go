@@ -84,32 +84,6 @@ func TestKnownRoles(t *testing.T) {
 	}
 }
 
-// The section of RockBot's gateway, with the keys of its manual.
-func TestKeysOfRockBot(t *testing.T) {
-	t.Parallel()
-	const src = `{"auth": {"min_key_length": 6}, "ApiKeys": {
-  "my-key": {"AgentId": "bob", "DisplayName": "Bob"},
-  "alice-calls-bob": {"AgentId": "alice", "dialect": "v1.0"}}}`
-	c, err := Parse("parley.yaml", []byte(src), env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, k := range c.Auth.Keys() {
-		got = append(got, fmt.Sprint(k.Principal.ID, " ", k.Principal.DisplayName, " ", k.Hash == auth.HashKey("my-key")))
-	}
-	if diff := cmp.Diff([]string{"bob Bob true", "alice  false"}, got); diff != "" || !c.Auth.Asks() {
-		t.Errorf("keys mismatch (-want +got):\n%s", diff)
-	}
-	no := false
-	if none := (&Config{Cards: Cards{AllSkills: &no}, Auth: c.Auth}); !c.AllSkills() || none.AllSkills() || new(Config).AllSkills() {
-		t.Error("the card has all skills where there are callers of RockBot, unless the file says otherwise")
-	}
-	if diff := cmp.Diff(map[string]string{"bob": "rockbot", "alice": "v1.0"}, c.Auth.Dialects()); diff != "" {
-		t.Errorf("dialects mismatch (-want +got):\n%s", diff)
-	}
-}
-
 // Messages name the position of every problem and never contain a key.
 func TestKeyErrors(t *testing.T) {
 	t.Parallel()
@@ -118,9 +92,6 @@ func TestKeyErrors(t *testing.T) {
 		"auth:\n  api_keys:\n    ${KEY}: {agent_id: local}":                                                        "parley.yaml:3: auth.api_keys[0]: the id \"local\"",
 		"auth:\n  api_keys:\n    s3cret: {agent_id: a}":                                                            "parley.yaml:3: auth.api_keys[0]: the key is shorter than 16 bytes; auth.min_key_length says",
 		"auth:\n  min_key_length: 7\n  api_keys:\n    s3cret: {agent_id: a}":                                       "auth.api_keys[0]: the key is shorter than 7 bytes",
-		"ApiKeys:\n  s3cret: {AgentId: a}":                                                                         "parley.yaml:2: ApiKeys[0]: the key is shorter than 16 bytes",
-		"ApiKeys:\n  s3cret0123456789: {AgentId: a}\nauth: {api_keys: {s3cret0123456789: {agent_id: b}}}":          "ApiKeys[0]: is the same key as auth.api_keys[0]",
-		"ApiKeys: [s3cret0123456789]":                                                                              "ApiKeys: must be a mapping of keys to callers",
 		"auth:\n  api_keys:\n    ${SHORT}: {agent_id: a}":                                                          "auth.api_keys[0]: the key is shorter",
 		"auth:\n  api_keys:\n    ${EMPTY}: {agent_id: a}":                                                          "auth.api_keys[0]: the key is shorter",
 		"auth:\n  api_keys:\n    ${UNSET}: {agent_id: a}":                                                          "parley.yaml:3: auth.api_keys[0]: variable UNSET is not set",
@@ -149,7 +120,6 @@ func TestKeyErrors(t *testing.T) {
 
 		"auth:\n  api_keys:\n    s3cret0123456789: {agent_id: a}\n    ${KEY}:\n      agent_id: b\n      roles: [amdin]":                         "parley.yaml:6: auth.api_keys[1].roles: unknown role \"amdin\"; the roles are admin; ",
 		"auth:\n  roles: [ops]\n  bearer_tokens: {s3cret0123456789: {agent_id: a, roles: [admin, ops, op]}}":                                    "parley.yaml:3: auth.bearer_tokens[0].roles: unknown role \"op\"; the roles are admin, ops; ",
-		"ApiKeys:\n  s3cret0123456789: {AgentId: a, Roles: [boss]}":                                                                             "parley.yaml:2: ApiKeys[0].roles: unknown role \"boss\"",
 		"policy: {rules: [{allow: send, roles: [clerk, 'team-*', '*']}]}\nauth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: [clark]}}": "parley.yaml:3: auth.api_keys[0].roles: unknown role \"clark\"; the roles are admin, clerk, team-*; ",
 		"auth:\n  roles: ['']":      "auth.roles[0]: \"\" is not the name of a role",
 		"auth:\n  roles: ['bus:a']": "auth.roles[0]: \"bus:a\" is not the name of a role",

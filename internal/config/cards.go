@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/registry"
@@ -46,8 +46,8 @@ type Cards struct {
 	TrustedKeySets []string `yaml:"trusted_key_sets"`
 	// RequireSignatures refuses cards of remote agents without a trusted signature.
 	RequireSignatures bool `yaml:"require_signatures"`
-	// AllSkills lists the skills of all agents in the hub's card. Nil means yes if a caller
-	// uses the dialect of RockBot, whose gateway lists them in its card.
+	// AllSkills lists the skills of all agents in the hub's card. Nil means yes if the dialect of a
+	// caller is of clients that expect them there.
 	AllSkills *bool `yaml:"all_skills"`
 	// Interfaces are the bindings that cards list, the preferred one first: JSONRPC, HTTP+JSON,
 	// GRPC. A profile may have another default.
@@ -82,7 +82,12 @@ func (c *Config) AllSkills() bool {
 	if c.Cards.AllSkills != nil {
 		return *c.Cards.AllSkills
 	}
-	return slices.Contains(slices.Collect(maps.Values(c.Auth.Dialects())), DialectRockBot)
+	for _, name := range c.Auth.Dialects() {
+		if shape, ok := dialect.ParseShape(name); ok && dialect.Of(shape).Serving.OwnCard {
+			return true
+		}
+	}
+	return false
 }
 
 // Verify reports whether the hub verifies signatures of cards.

@@ -119,9 +119,6 @@ type Config struct {
 	TLS TLS `yaml:"tls"`
 	// Auth configures the accepted credentials.
 	Auth Auth `yaml:"auth"`
-	// APIKeys is the key section of RockBot's gateway: further callers like those of
-	// Auth.APIKeys, which use RockBot's dialect.
-	APIKeys Callers `yaml:"ApiKeys"`
 	// Policy configures the permissions of callers.
 	Policy Policy `yaml:"policy"`
 	// Cards configures the signatures and the content of cards.
@@ -519,7 +516,7 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 	d.PathsFrom(folder)
 	d.ExplainAbsent(absent)
 	d.Decode(src, c)
-	c.Auth.ofGateway(c.APIKeys)
+	c.Auth.Sections = c.sections()
 	if len(d.Problems()) == 0 {
 		check(d, c)
 	}

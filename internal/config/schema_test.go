@@ -144,7 +144,7 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 		"auth: {api_keys: {0123456789abcdef: {agentId: a, displayName: A}}}":                             true,
 		"auth: {api_keys: {0123456789abcdef: {AgentId: a, DisplayName: A, Roles: [admin], Owner: o}}}":   true,
 		"auth: {api_keys: {0123456789abcdef: {agent_id: a, claims: {}}}}":                                false,
-		"auth: {api_keys: {0123456789abcdef: {agent_id: a, dialect: rockbot}}}":                          true,
+		"auth: {api_keys: {0123456789abcdef: {agent_id: a, dialect: v1.0}}}":                             true,
 		"auth: {api_keys: {0123456789abcdef: {AgentId: a, Dialect: v0.3}}}":                              true,
 		"auth: {api_keys: {0123456789abcdef: {agent_id: a, dialect: morse}}}":                            false,
 		"agents: [{name: a, command: b, dialect: v0.3}]":                                                 true,

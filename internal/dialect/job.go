@@ -18,6 +18,13 @@ import (
 // caller's own task id, and the response is the result once the task has ended. The exchange of a
 // part may carry the same object.
 
+// Jobs returns the dialect Job under a name. JSON-RPC calls about its tasks are of the dialect calls.
+func Jobs(name string, calls Shape) *Dialect {
+	return &Dialect{
+		Shape: Job, Name: name, Codec: Codec{Field: jobField}, Calls: Calls{About: calls}, Calling: Calling{Part: readJobPartOf},
+	}
+}
+
 // ForJob completes a job, or a message of another client of the same system. Its skill "general" means none, unless offers
 // reports that the agent offers it. A message for an unknown skill goes to the owner of the hub.
 func ForJob(r *op.Send, offers func(name task.Agent, skill string) bool) {

@@ -63,7 +63,8 @@ type Serving struct {
 	Messages bool
 	// Aliases is for clients that identify tasks by the ids of messages.
 	Aliases bool
-	// OwnCard is for clients that require an extended card, and read only the layout of v1.0.
+	// OwnCard is for clients that require an extended card, read only the layout of v1.0, and expect
+	// the skills of all agents in the card of the hub.
 	OwnCard bool
 }
 
@@ -119,6 +120,9 @@ func Of(s Shape) *Dialect {
 	}
 	return dialects[s]
 }
+
+// Has reports whether the program has the dialect s.
+func Has(s Shape) bool { return s < numShapes && all()[s] != nil }
 
 // Added returns the dialects of JSON-RPC that are neither v1.0 nor v0.3, in the order of their
 // numbers. The slice must not be changed.

@@ -16,7 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -29,14 +28,21 @@ type client struct {
 	room bool
 }
 
-// clients has every HTTP dialect except RockBot's jobs, which have no tasks.
-var clients = []client{
-	{dialect.V1, asItIs, true},
-	{dialect.V03, dialect.ReadV03Part, true},
-	{dialect.V03Proto, dialect.ReadProtoPart, false},
-	{promptkit.Shape, unwrapped, true},
-	{dialect.RockBot, unwrapped, true},
+// clients returns every HTTP dialect except jobs, which have no tasks.
+func clients() []client {
+	all := []client{
+		{dialect.V1, asItIs, true},
+		{dialect.V03, dialect.ReadV03Part, true},
+		{dialect.V03Proto, dialect.ReadProtoPart, false},
+	}
+	for _, d := range dialect.Added() {
+		all = append(all, client{d.Shape, unwrapped, true})
+	}
+	return all
 }
+
+// tasks reports whether the dialect has tasks where others have messages.
+func (c *client) tasks() bool { return dialect.Of(c.shape).Serving.Tasks }
 
 func asItIs(dst, part []byte) ([]byte, error) { return append(dst, part...), nil }
 
@@ -95,8 +101,7 @@ func stateOfV1(v []byte) []byte {
 // event returns an event of a stream as a StreamResponse of v1.0.
 func (c *client) event(t *rapid.T, ev []byte) []byte {
 	read := c.v1(t, ev)
-	switch c.shape {
-	case dialect.V03, promptkit.Shape:
+	if c.shape == dialect.V03 || c.tasks() {
 		arm := `{"statusUpdate":`
 		if bytes.Contains(read, []byte(`"artifact":`)) && !bytes.Contains(read, []byte(`"status":{"state"`)) {
 			arm = `{"artifactUpdate":`
@@ -118,7 +123,7 @@ func each(list []byte, one func(v []byte) []byte) []byte {
 func onEveryClient(t *testing.T, f func(t *rapid.T, c *client)) {
 	t.Helper()
 	t.Parallel()
-	for _, c := range clients {
+	for _, c := range clients() {
 		t.Run(c.shape.String(), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) { f(t, &c) })
@@ -167,17 +172,17 @@ func TestRoundTripOfLists(t *testing.T) {
 	})
 }
 
-// The same for bare messages. PromptKit has none and gets a task instead.
+// The same for bare messages. Some dialects have none and get a task instead.
 func TestRoundTripOfMessages(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := append(append([]byte(`{"message":`), anyMessage(t, c.room)...), '}')
 		once := c.shape.AppendResult(nil, dialect.SendMessage, v1)
 		read := c.v1(t, once)
-		switch c.shape {
-		case promptkit.Shape:
+		switch {
+		case c.tasks():
 			stable(t, read, once, read, c.shape.AppendResult(nil, dialect.GetTask, read))
 			return
-		case dialect.V03:
+		case c.shape == dialect.V03:
 			read = append(append([]byte(`{"message":`), read...), '}')
 		}
 		stable(t, v1, once, read, c.shape.AppendResult(nil, dialect.SendMessage, read))
@@ -188,8 +193,8 @@ func TestRoundTripOfMessages(t *testing.T) {
 func TestRoundTripOfEvents(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
 		v1 := anyUpdate(t, c.room)
-		if c.shape == promptkit.Shape && bytes.HasPrefix(v1, []byte(`{"artifactUpdate"`)) && !bytes.Contains(v1, []byte(`"append":true`)) {
-			// PromptKit's first chunk of an artifact appends like all others.
+		if c.tasks() && bytes.HasPrefix(v1, []byte(`{"artifactUpdate"`)) && !bytes.Contains(v1, []byte(`"append":true`)) {
+			// The first chunk of an artifact appends like all others.
 			v1 = append(v1[:len(v1)-2], `,"append":true}}`...)
 		}
 		once := c.shownEvent(v1)
@@ -198,11 +203,11 @@ func TestRoundTripOfEvents(t *testing.T) {
 	})
 }
 
-// shownEvent returns the event for an update, without the working event that PromptKit gets
-// before it and the answer that RockBot gets after it.
+// shownEvent returns the event for an update, without the working event that some clients get
+// before it and the answer that others get after it.
 func (c *client) shownEvent(v1 []byte) []byte {
 	events := c.shape.Frames(nil)(v1)
-	if c.shape == dialect.RockBot {
+	if dialect.Of(c.shape).Serving.Messages {
 		return events[0]
 	}
 	return events[len(events)-1]
@@ -251,10 +256,10 @@ func (c *client) request(o dialect.Operation, params []byte) (any, error) {
 }
 
 // A client can register a push notification config again as it received it, and receives the
-// same config back. PromptKit has none.
+// same config back. Some dialects have none.
 func TestRoundTripOfPushConfigs(t *testing.T) {
 	onEveryClient(t, func(t *rapid.T, c *client) {
-		if c.shape == promptkit.Shape {
+		if c.tasks() {
 			return
 		}
 		v1 := anyConfig(t)
@@ -269,12 +274,12 @@ func TestRoundTripOfPushConfigs(t *testing.T) {
 	})
 }
 
-// A RockBot job carries less than a task, but its members are read and written again byte for
+// A job carries less than a task, but its members are read and written again byte for
 // byte, and its parts can be sent again.
 func TestRoundTripOfJobs(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		// RockBot writes null for absent members.
+		// Jobs may have null for absent members.
 		v1 := bytes.ReplaceAll(anyTask(t, true), []byte(`"x-own":null`), []byte(`"x-own":0`))
 		once := dialect.AppendJobResult(nil, "j", v1)
 		read := readJob(t, once)

@@ -3,7 +3,6 @@ package dialect
 import (
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -23,9 +22,8 @@ const (
 	V03
 	// V03Proto is ProtoJSON of the proto of v0.3, which its HTTP+JSON clients write.
 	V03Proto
-	// RockBot is the gateway of RockBot.
-	RockBot Shape = 4
-	// Job is POST /tasks/send, the one operation of some agents.
+	// Job is POST /tasks/send, the one operation of some agents. A program has it if a part adds it;
+	// see Jobs.
 	Job Shape = 5
 	// numShapes bounds the numbers.
 	numShapes = 8
@@ -50,30 +48,6 @@ func builtIn() [numShapes]*Dialect {
 			Codec:   Codec{protoRequest, protoResult, always(protoFrames), protoField},
 			Serving: Serving{Adapt: adaptProto},
 			Calling: Calling{Header: legacy, Blocking: true, Part: readProtoPart},
-		},
-		RockBot: {
-			Shape: RockBot, Name: "rockbot", Version: "1.0",
-			Codec: Codec{rockBotRequest, rockBotResult, func(whole func() []byte) Framer { return (&rockBotStream{whole}).frames }, PlainField},
-			Calls: Calls{
-				Methods: map[string]Operation{
-					"message/send": SendMessage, "message/stream": SendStreamingMessage, "message/sendStream": SendStreamingMessage,
-				},
-				Unversioned: true, Root: true,
-			},
-			Serving: Serving{Messages: true, Aliases: true, OwnCard: true},
-			Calling: Calling{
-				Header: "1.0", NoSendHeader: true, Message: PlainMessage, Part: ReadPart,
-				Others: []Shape{V03}, Instead: func(code int, message string) bool {
-					return code < 0 && strings.Contains(strings.ToLower(message), "role")
-				},
-			},
-			Pushing: Pushing{Frame: rockBotFrame, Bearer: true},
-		},
-		Job: {
-			Shape: Job, Name: "rockbot-task",
-			Codec:   Codec{Field: jobField},
-			Calls:   Calls{About: RockBot},
-			Calling: Calling{Part: readJobPartOf},
 		},
 	}
 }

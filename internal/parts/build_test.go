@@ -29,7 +29,7 @@ var uses = map[string]string{
 	"promptkit":        "allow_anonymous: true\nauth: {api_keys: {kit-0123456789abcdef: {agent_id: kit, dialect: promptkit}}}\n",
 	"awaken":           "profile: awaken\ndirectory: {specs: [.]}\n",
 	"protoworkstacean": "directory: {agents_file: agents.yaml}\n",
-	"rockbot":          "rockbot: {url: 'amqp://127.0.0.1:1/', name: hub}\ndirectory: {well_known: known.json}\ntelemetry: {rockbot_names: true}\n",
+	"rockbot":          "rockbot: {url: 'amqp://127.0.0.1:1/', name: hub}\nallow_anonymous: true\nApiKeys: {bot-0123456789abcdef: {AgentId: bot}}\ndirectory: {well_known: known.json}\ntelemetry: {rockbot_names: true}\n",
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,6 +5,8 @@ import "maps"
 // known has what parley.yaml may say only if the program has a part: keys, and values of keys after
 // an equals sign. The values of the map are the names of the parts.
 var known = map[string]string{
+	"ApiKeys":                    "rockbot",
+	"agents[].dialect=rockbot":   "rockbot",
 	"agents[].dialect=promptkit": "promptkit",
 	"agents[].rockbot":           "rockbot",
 	"directory.agents_file":      "protoworkstacean",

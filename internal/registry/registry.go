@@ -16,12 +16,10 @@ import (
 // registered are the parts by name.
 var registered = make(map[string][]any)
 
-// Register adds a part to the program. It is called by init functions.
+// Register adds a part to the program. It is called by init functions, of which each package of a part
+// may have one.
 func Register(name string, adds ...any) {
-	if _, ok := registered[name]; ok {
-		panic("registry: " + name + " is registered twice")
-	}
-	registered[name] = adds
+	registered[name] = append(registered[name], adds...)
 }
 
 // Names returns the names of the program's parts, in the order of the alphabet.

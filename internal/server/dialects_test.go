@@ -14,8 +14,8 @@ func TestProfilesOfTheConfiguration(t *testing.T) {
 	t.Parallel()
 	src := `
 auth:
-  api_keys: {0123456789abcdef: {agent_id: bot, dialect: rockbot}, 1123456789abcdef: {agent_id: plain}}
-  bearer_tokens: {2123456789abcdef: {agentId: kit, Dialect: promptkit}}
+  api_keys: {0123456789abcdef: {agent_id: bot, dialect: v1.0}, 1123456789abcdef: {agent_id: plain}}
+  bearer_tokens: {2123456789abcdef: {agentId: kit, Dialect: v0.3}}
 agents:
   - {name: old, command: cat, dialect: v0.3}
   - {name: new, command: cat}
@@ -25,7 +25,7 @@ agents:
 		t.Fatal(err)
 	}
 	want := httpfront.Profiles{
-		Callers: map[string]string{"bot": "rockbot", "kit": "promptkit"},
+		Callers: map[string]string{"bot": "v1.0", "kit": "v0.3"},
 		Agents:  map[task.Agent]string{"old": "v0.3"},
 	}
 	if diff := cmp.Diff(want, (&Hub{cfg: cfg}).profiles()); diff != "" {

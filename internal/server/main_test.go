@@ -5,7 +5,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
 )
 

@@ -17,12 +17,6 @@ import (
 	"github.com/parley-a2a/parley/internal/file/watch"
 )
 
-// runtimeKeys are the keys of parley.yaml whose changes a running hub applies.
-var runtimeKeys = append([]string{"log.level"}, callerKeys...)
-
-// callerKeys are those of the keys of callers.
-var callerKeys = []string{"auth.api_keys", "auth.bearer_tokens", "ApiKeys"}
-
 type reloader struct {
 	load   func() (*config.Config, error)
 	level  *slog.LevelVar
@@ -100,8 +94,9 @@ func (r *reloader) read(ctx context.Context, asked bool) error {
 	}
 	r.last = c
 	var now, later []string
+	callers := c.Auth.CallerKeys()
 	for _, key := range config.Changed(&r.applied, c) {
-		if slices.Contains(runtimeKeys, key) && (key != "log.level" || r.level != nil) {
+		if slices.Contains(callers, key) || key == "log.level" && r.level != nil {
 			now = append(now, key)
 		} else {
 			later = append(later, key)
@@ -122,20 +117,19 @@ func (r *reloader) read(ctx context.Context, asked bool) error {
 	return nil
 }
 
-// apply applies the keys of runtimeKeys that have changed.
+// apply applies the keys that have changed: the level of the log, and the callers.
 func (r *reloader) apply(ctx context.Context, c *config.Config, changed []string) error {
 	level := slog.LevelInfo
 	if slices.Contains(changed, "log.level") && (c.Log.Level == "" || level.UnmarshalText([]byte(c.Log.Level)) == nil) {
 		r.level.Set(level)
 		r.applied.Log.Level = c.Log.Level
 	}
-	if !slices.ContainsFunc(callerKeys, func(key string) bool { return slices.Contains(changed, key) }) {
+	if !slices.ContainsFunc(c.Auth.CallerKeys(), func(key string) bool { return slices.Contains(changed, key) }) {
 		return nil
 	}
 	if err := r.keys.Configure(ctx, c.Auth.Keys()); err != nil {
 		return err
 	}
-	r.applied.Auth.APIKeys, r.applied.Auth.BearerTokens, r.applied.Auth.Gateway = c.Auth.APIKeys, c.Auth.BearerTokens, c.Auth.Gateway
-	r.applied.APIKeys = c.APIKeys
+	r.applied.SetCallers(c)
 	return nil
 }

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/dialect"
-	"github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/task"
+	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 )
 
@@ -105,7 +106,13 @@ func TestLegacyWebhookTriesAgain(t *testing.T) {
 // TestOtherDialectsGetEvents wants webhooks of the dialects without notifications of their
 // own to get those of v1.0.
 func TestOtherDialectsGetEvents(t *testing.T) {
-	for _, shape := range []dialect.Shape{promptkit.Shape, dialect.Job} {
+	shapes := []dialect.Shape{dialect.Job}
+	for _, d := range dialect.Added() {
+		if d.Pushing.Frame == nil {
+			shapes = append(shapes, d.Shape)
+		}
+	}
+	for _, shape := range shapes {
 		t.Run(shape.String(), func(t *testing.T) {
 			bubble(t, func(w *world) {
 				w.start()
@@ -120,13 +127,15 @@ func TestOtherDialectsGetEvents(t *testing.T) {
 	}
 }
 
-// A webhook that was registered in RockBot's dialect gets the frames of its streams, and its
-// token in the header that RockBot uses.
-func TestRockBotWebhooks(t *testing.T) {
+// A webhook that was registered in a dialect with notifications of its own gets them, and its token
+// in the header that the dialect uses.
+func TestDialectWebhooks(t *testing.T) {
+	own := slices.IndexFunc(dialect.Added(), func(d *dialect.Dialect) bool { return d.Pushing.Bearer })
+	shape := dialect.Added()[own].Shape
 	bubble(t, func(w *world) {
 		w.start()
 		j := w.task("t1")
-		j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(dialect.RockBot), Token: "secret"})
+		j.hook(task.HookRequest{ID: "c1", URL: hookURL, Dialect: uint8(shape), Token: "secret"})
 		j.add(tasktest.Status(w.now(), task.Working, "on it"))
 		j.chunk("a")
 		w.pass(time.Second)
@@ -140,7 +149,7 @@ func TestRockBotWebhooks(t *testing.T) {
 		want(t, "authorization", posts[0].header.Get("Authorization"), "Bearer secret")
 		want(t, "token", posts[0].header.Get("A2A-Notification-Token"), "secret")
 		want(t, "version", posts[0].header.Get("A2A-Version"), "")
-		j.hook(task.HookRequest{ID: "c2", URL: hookURL + "two", Dialect: uint8(dialect.RockBot), Token: "secret", Scheme: "Basic", Credentials: "abc=="})
+		j.hook(task.HookRequest{ID: "c2", URL: hookURL + "two", Dialect: uint8(shape), Token: "secret", Scheme: "Basic", Credentials: "abc=="})
 		j.complete()
 		w.pass(time.Second)
 		for _, p := range w.net.got(hookURL + "two") {

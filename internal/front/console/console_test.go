@@ -28,9 +28,9 @@ import (
 	"github.com/parley-a2a/parley/internal/front/console"
 	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/inbox"
-	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
 	"github.com/parley-a2a/parley/internal/trust"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/outbound/card"
-	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
+	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
 	"github.com/parley-a2a/parley/task"
 )
 

@@ -105,6 +105,8 @@ func (f *Front) answer(x *exchange) {
 		x.route = route{kind: atEntrance}
 	}
 	switch {
+	case x.route.kind == atJob && !dialect.Has(dialect.Job):
+		x.route = route{}
 	case x.route.kind == atJob:
 		x.shape = dialect.Job
 	case x.route.legacy:

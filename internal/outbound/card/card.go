@@ -35,7 +35,7 @@ func (l Layout) String() string {
 	return layoutNames[l]
 }
 
-var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", Other: "other", Jobs: "rockbot"}
+var layoutNames = [...]string{V1: "v1.0", Union: "union", V03: "v0.3", Other: "other", Jobs: "jobs"}
 
 // Options holds the data that the hub adds to a registered card. The zero Options describe an
 // agent that streams and has no address.

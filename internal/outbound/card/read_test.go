@@ -54,10 +54,10 @@ func TestReadLayouts(t *testing.T) {
 			card.Union,
 			[]string{"JSONRPC 1.0 http://x/", "JSONRPC 0.3 http://x/", "HTTP+JSON 0.3.0 http://x/rest"},
 		},
-		{"RockBot", `{"agentName":"Bob","version":"1.0","skills":[{"id":"s","name":"S"}]}`, card.Jobs, []string{"TASKS-SEND  ../tasks/send"}},
-		{"RockBot with a URL", `{"agentName":"Bob","url":"http://x:5100/"}`, card.Jobs, []string{"TASKS-SEND  http://x:5100/tasks/send"}},
+		{"jobs", `{"agentName":"Bob","version":"1.0","skills":[{"id":"s","name":"S"}]}`, card.Jobs, []string{"TASKS-SEND  ../tasks/send"}},
+		{"jobs with a URL", `{"agentName":"Bob","url":"http://x:5100/"}`, card.Jobs, []string{"TASKS-SEND  http://x:5100/tasks/send"}},
 		{
-			"RockBot's gateway",
+			"jobs and v1.0",
 			`{"agentName":"Bob","supportedInterfaces":[{"url":"http://x/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`,
 			card.V1,
 			[]string{"JSONRPC 1.0 http://x/"},
@@ -217,7 +217,7 @@ func TestSetFrom(t *testing.T) {
 
 func TestLayoutNames(t *testing.T) {
 	t.Parallel()
-	if got := card.Jobs.String() + card.Layout(99).String(); got != "rockbotLayout(99)" {
+	if got := card.Jobs.String() + card.Layout(99).String(); got != "jobsLayout(99)" {
 		t.Errorf("names = %s", got)
 	}
 	if _, err := card.JSON(&a2a.AgentCard{Name: "a"}, &card.Options{Layout: card.V03}); err == nil {

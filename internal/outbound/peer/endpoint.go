@@ -49,7 +49,7 @@ func (e *endpoint) native() (dialect.Shape, bool) {
 	}
 	switch e.iface.ProtocolBinding {
 	case card.TaskSend:
-		return dialect.Job, true
+		return dialect.Job, dialect.Has(dialect.Job)
 	case a2a.TransportProtocolJSONRPC:
 		if s, ok := dialect.ParseShape(e.peer.opts.Dialect); ok && e.peer.opts.Dialect != "" {
 			return s, true

@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
+	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

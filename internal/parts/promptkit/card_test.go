@@ -17,7 +17,7 @@ func TestCard(t *testing.T) {
 		`{"name":"pk","skills":null}`:                             {"other", "promptkit", "../a2a"},
 		`{"name":"a","url":"http://x/","skills":[]}`:              {"v0.3", "", "http://x/"},
 		`{"name":"a","supportedInterfaces":[],"capabilities":{}}`: {"v1.0", ""},
-		`{"agentName":"a","url":"http://x","capabilities":{}}`:    {"rockbot", "", "http://x/tasks/send"},
+		`{"agentName":"a","url":"http://x","capabilities":{}}`:    {"jobs", "", "http://x/tasks/send"},
 		`{"name":"a"}`: {"v1.0", ""},
 	} {
 		c, err := card.Read([]byte(raw))

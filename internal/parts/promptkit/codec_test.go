@@ -218,3 +218,19 @@ func TestPromptKitStream(t *testing.T) {
 		}
 	}
 }
+
+// A frame converted alone has no working event before it.
+func TestPromptKitFrameAlone(t *testing.T) {
+	t.Parallel()
+	for v1, want := range map[string]string{
+		`{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_SUBMITTED"}}}`:                                                                      `{"id":"t","contextId":"c","status":{"state":"submitted"}}`,
+		`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_AUTH_REQUIRED","message":{"role":"ROLE_AGENT","parts":[{"data":1}]}}}}`: `{"taskId":"t","contextId":"c","status":{"state":"auth_required","message":{"role":"agent","parts":[{"data":{"value":1},"metadata":{"data_part_compat":true}}]}}}`,
+		`{"artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"data":1}]},"lastChunk":true}}`:                              `{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"data":{"value":1},"metadata":{"data_part_compat":true}}]},"lastChunk":true}`,
+	} {
+		for _, o := range []dialect.Operation{dialect.SendStreamingMessage, dialect.SubscribeToTask} {
+			if got := string(promptkit.Shape.AppendResult(nil, o, []byte(v1))); got != want {
+				t.Errorf("%v: %s\nwant %s", o, got, want)
+			}
+		}
+	}
+}

@@ -3,18 +3,20 @@
 // agents that rockbot.serve names. Its list of agents, well-known-agents.json, is a source of the
 // directory.
 //
-// The dialects of RockBot are in internal/dialect and internal/front/httpfront.
+// Package gateway has its dialects over HTTP, package exchange the messages of its exchange.
 package rockbot
 
 import (
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 	"github.com/parley-a2a/parley/internal/registry"
 	"github.com/parley-a2a/parley/internal/server"
 )
 
 func init() {
-	registry.Register("rockbot",
+	registry.Register(gateway.Name,
 		config.Keys{New: func() any { return new(keys) }, Schema: schema, Definitions: definitions},
+		config.Keys{New: func() any { return new(callers) }, Schema: callersSchema},
 		config.Keys{In: "agents[]", New: func() any { return new(agentKeys) }, Schema: agentSchema, Kind: "rockbot"},
 		config.Keys{In: "telemetry", New: func() any { return new(telemetryKeys) }, Schema: telemetrySchema},
 		config.Keys{In: "directory", New: func() any { return new(directoryKeys) }, Schema: directorySchema},

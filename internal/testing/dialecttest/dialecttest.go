@@ -3,7 +3,8 @@ package dialecttest
 import (
 	"strings"
 
-	_ "github.com/parley-a2a/parley/internal/parts/promptkit" // the tongues have its dialect
+	_ "github.com/parley-a2a/parley/internal/parts/promptkit" // the tongues have these dialects
+	_ "github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 )
 
 // Operations returns the operations that every dialect is tested for on tasks of other

@@ -22,21 +22,15 @@ var mayNameParts = []string{
 // docs/adr/0140.
 var stillNamed = map[string][]string{
 	"promptkit": { // tests of all dialects
-		"agent/remote/callback_test.go", "client/reply_test.go", "internal/cli/bus_test.go", "internal/cli/policy_test.go", "internal/cli/testdata/mock/",
-		"internal/dialect/answers_test.go", "internal/dialect/recognize_test.go", "internal/dialect/recognizefuzz_test.go", "internal/dialect/roundtrip_test.go",
-		"internal/dialect/states_test.go", "internal/dialect/v03_test.go", "internal/dialect/testdata/", "internal/e2e/",
+		"agent/remote/callback_test.go", "client/reply_test.go", "internal/cli/", "internal/dialect/testdata/", "internal/e2e/",
 		"internal/front/console/console_test.go", "internal/front/httpfront/answers_test.go", "internal/front/httpfront/dialects_test.go", "internal/front/httpfront/testdata/",
-		"internal/mock/legacy_test.go", "internal/mock/main_test.go", "internal/mock/parse_test.go", "internal/mock/task_test.go", "internal/mock/testdata/",
-		"internal/outbound/peer/hub_test.go", "internal/outbound/peer/main_test.go", "internal/outbound/peer/testdata/",
-		"internal/server/dialects_test.go", "internal/server/main_test.go", "push/body_test.go", "tools/agent_test.go",
+		"internal/mock/legacy_test.go", "internal/mock/parse_test.go", "internal/mock/task_test.go", "internal/mock/testdata/",
+		"internal/outbound/peer/hub_test.go", "internal/outbound/peer/testdata/", "tools/agent_test.go",
 	},
-	"rockbot": { // its dialects over HTTP
-		"agent/remote/callback_test.go", "client/client.go", "client/doc.go", "internal/webhooks/body", "internal/webhooks/retry.go",
-		"internal/config/auth", "internal/config/cards.go", "internal/config/config", "internal/config/schema", "internal/config/testdata/",
-		"internal/dialect/", "internal/directory/spec.go", "internal/front/console/content.go", "internal/front/httpfront/",
-		"internal/outbound/card/card.go", "internal/outbound/card/read_test.go", "internal/outbound/peer/", "internal/server/dialects_test.go",
-		"internal/cli/bus_test.go", "internal/cli/policy_test.go", "internal/cli/secrets_test.go", "internal/cli/testdata/",
-		"internal/bm25/testdata/", "internal/e2e/", "internal/llm/hubtools/toolbox_test.go", "internal/llm/guard/testdata/",
+	"rockbot": { // the same, and the stored names of the directory
+		"agent/remote/callback_test.go", "internal/directory/spec.go", "internal/bm25/testdata/", "internal/cli/", "internal/e2e/",
+		"internal/front/httpfront/answers_test.go", "internal/front/httpfront/dialects_test.go", "internal/front/httpfront/testdata/",
+		"internal/llm/guard/testdata/", "internal/llm/hubtools/toolbox_test.go", "internal/outbound/peer/hub_test.go", "internal/outbound/peer/testdata/",
 	},
 }
 

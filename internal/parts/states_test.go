@@ -1,4 +1,4 @@
-package dialect_test
+package parts_test
 
 import (
 	"strconv"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/parts/promptkit"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 )
 
 // No reader gets a state that it does not know: RockBot's reads an unknown one as completed,
@@ -31,7 +32,7 @@ func TestStatesOfEveryDialect(t *testing.T) {
 		for got, want := range map[string]string{
 			string(dialect.V03.AppendResult(nil, dialect.GetTask, in)):     tt.v03,
 			string(promptkit.Shape.AppendResult(nil, dialect.GetTask, in)): tt.promptKit,
-			string(dialect.RockBot.AppendResult(nil, dialect.GetTask, in)): tt.rockBot,
+			string(gateway.Shape.AppendResult(nil, dialect.GetTask, in)):   tt.rockBot,
 		} {
 			if !strings.Contains(got, `"state":"`+want+`"`) {
 				t.Errorf("%s is shown as %s, want %s", tt.v1, got, want)

@@ -1,4 +1,4 @@
-package dialect_test
+package parts_test
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/parts/promptkit"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 )
 
 const (
@@ -30,16 +31,16 @@ func TestRecognize(t *testing.T) {
 		"v1.0, plain role":          {dialect.Signs{Method: "SendMessage", Params: []byte(kindless), Versions: one, Root: true}, dialect.SendMessage, dialect.V1},
 		"lenient":                   {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Lenient: true}, dialect.GetTask, dialect.V1},
 		"profile of v1.0":           {dialect.Signs{Method: "ListTasks", Profiles: []dialect.Shape{dialect.V03, dialect.V1}}, dialect.ListTasks, dialect.V1},
-		"gateway":                   {dialect.Signs{Method: "SendMessage", Params: []byte(kindless)}, dialect.SendMessage, dialect.RockBot},
-		"gateway, old name":         {dialect.Signs{Method: "message/send", Params: []byte(kindless), Root: true}, dialect.SendMessage, dialect.RockBot},
-		"gateway, its own name":     {dialect.Signs{Method: "message/sendStream", Params: []byte(kindless)}, dialect.SendStreamingMessage, dialect.RockBot},
-		"task of the gateway":       {dialect.Signs{Method: "CancelTask", Params: []byte(aboutTask), Recall: recall(dialect.RockBot)}, dialect.CancelTask, dialect.RockBot},
-		"config of the gateway":     {dialect.Signs{Method: "ListTaskPushNotificationConfig", Params: []byte(`{"taskId":"t1"}`), Recall: recall(dialect.RockBot)}, dialect.ListPushConfigs, dialect.RockBot},
-		"job of an agent":           {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Recall: recall(dialect.Job)}, dialect.GetTask, dialect.RockBot},
-		"profile of the gateway":    {dialect.Signs{Method: "ListTasks", Profiles: []dialect.Shape{dialect.RockBot}}, dialect.ListTasks, dialect.RockBot},
-		"gateway, by its key":       {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true}, dialect.ListTasks, dialect.RockBot},
-		"gateway, no such task":     {dialect.Signs{Method: "GetTask", Params: []byte(`{"id":"t2"}`), Root: true, Keyed: true, Recall: recall(dialect.V1)}, dialect.GetTask, dialect.RockBot},
-		"gateway, no such role":     {dialect.Signs{Method: "SendMessage", Params: []byte(`{"message":{"role":"agent"}}`), Root: true, Keyed: true}, dialect.SendMessage, dialect.RockBot},
+		"gateway":                   {dialect.Signs{Method: "SendMessage", Params: []byte(kindless)}, dialect.SendMessage, gateway.Shape},
+		"gateway, old name":         {dialect.Signs{Method: "message/send", Params: []byte(kindless), Root: true}, dialect.SendMessage, gateway.Shape},
+		"gateway, its own name":     {dialect.Signs{Method: "message/sendStream", Params: []byte(kindless)}, dialect.SendStreamingMessage, gateway.Shape},
+		"task of the gateway":       {dialect.Signs{Method: "CancelTask", Params: []byte(aboutTask), Recall: recall(gateway.Shape)}, dialect.CancelTask, gateway.Shape},
+		"config of the gateway":     {dialect.Signs{Method: "ListTaskPushNotificationConfig", Params: []byte(`{"taskId":"t1"}`), Recall: recall(gateway.Shape)}, dialect.ListPushConfigs, gateway.Shape},
+		"job of an agent":           {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Recall: recall(dialect.Job)}, dialect.GetTask, gateway.Shape},
+		"profile of the gateway":    {dialect.Signs{Method: "ListTasks", Profiles: []dialect.Shape{gateway.Shape}}, dialect.ListTasks, gateway.Shape},
+		"gateway, by its key":       {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true}, dialect.ListTasks, gateway.Shape},
+		"gateway, no such task":     {dialect.Signs{Method: "GetTask", Params: []byte(`{"id":"t2"}`), Root: true, Keyed: true, Recall: recall(dialect.V1)}, dialect.GetTask, gateway.Shape},
+		"gateway, no such role":     {dialect.Signs{Method: "SendMessage", Params: []byte(`{"message":{"role":"agent"}}`), Root: true, Keyed: true}, dialect.SendMessage, gateway.Shape},
 		"a key and a version":       {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true, Versions: one}, dialect.ListTasks, dialect.V1},
 		"a key, lenient":            {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true, Lenient: true}, dialect.ListTasks, dialect.V1},
 		"a key, profile of v1.0":    {dialect.Signs{Method: "ListTasks", Root: true, Keyed: true, Profiles: []dialect.Shape{dialect.V1}}, dialect.ListTasks, dialect.V1},
@@ -60,7 +61,7 @@ func TestRecognize(t *testing.T) {
 		"PromptKit's subscribe":     {dialect.Signs{Method: "tasks/subscribe", Params: []byte(aboutTask)}, dialect.SubscribeToTask, promptkit.Shape},
 		"task of PromptKit":         {dialect.Signs{Method: "tasks/cancel", Params: []byte(aboutTask), Recall: recall(promptkit.Shape)}, dialect.CancelTask, promptkit.Shape},
 		"profile before the task":   {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Profiles: []dialect.Shape{dialect.V03}, Recall: recall(promptkit.Shape)}, dialect.GetTask, dialect.V03},
-		"the task's has no such":    {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Recall: recall(dialect.RockBot)}, dialect.GetTask, dialect.V03},
+		"the task's has no such":    {dialect.Signs{Method: "tasks/get", Params: []byte(aboutTask), Recall: recall(gateway.Shape)}, dialect.GetTask, dialect.V03},
 	}
 	for name, tt := range tests {
 		o, shape, err := dialect.Recognize(&tt.signs)
@@ -88,7 +89,7 @@ func TestRecognizeRefuses(t *testing.T) {
 		"a key elsewhere":           {dialect.Signs{Method: "ListTasks", Keyed: true}, dialect.V1, a2a.ErrVersionNotSupported, "A2A-Version"},
 		"no key":                    {dialect.Signs{Method: "ListTasks", Root: true}, dialect.V1, a2a.ErrVersionNotSupported, "A2A-Version"},
 		"a key, role of v1.0":       {dialect.Signs{Method: "SendMessage", Params: []byte(roleOfV1), Root: true, Keyed: true}, dialect.V1, a2a.ErrVersionNotSupported, "A2A-Version"},
-		"task of somebody else":     {dialect.Signs{Method: "GetTask", Params: []byte(`{"id":"t2"}`), Recall: recall(dialect.RockBot)}, dialect.V1, a2a.ErrVersionNotSupported, "A2A-Version"},
+		"task of somebody else":     {dialect.Signs{Method: "GetTask", Params: []byte(`{"id":"t2"}`), Recall: recall(gateway.Shape)}, dialect.V1, a2a.ErrVersionNotSupported, "A2A-Version"},
 		"task of v1.0":              {dialect.Signs{Method: "GetTask", Params: []byte(aboutTask), Recall: recall(dialect.V1)}, dialect.V1, a2a.ErrVersionNotSupported, "A2A-Version"},
 		"v1.0 method in v0.3":       {dialect.Signs{Method: "GetTask", Versions: []string{"0.3"}}, dialect.V1, a2a.ErrVersionNotSupported, "1.0"},
 		"v0.3 method in v1.0":       {dialect.Signs{Method: "tasks/get", Versions: []string{"1.0"}}, dialect.V1, a2a.ErrMethodNotFound, "1.0"},

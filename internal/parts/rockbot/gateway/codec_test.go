@@ -1,4 +1,4 @@
-package dialect_test
+package gateway_test
 
 import (
 	"regexp"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 )
 
 const askingTask = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"which?"}]},"timestamp":"2026-01-31T12:00:00.000Z"},` +
@@ -37,7 +38,7 @@ func TestRockBotResult(t *testing.T) {
 		{"list", dialect.ListTasks, `{"tasks":[` + asks + `],"nextPageToken":""}`, `{"tasks":[{"id":"t","contextId":"c","status":{"state":"inputRequired"}}],"nextPageToken":""}`},
 	}
 	for _, tt := range tests {
-		got := string(dialect.RockBot.AppendResult(nil, tt.operation, []byte(tt.in)))
+		got := string(gateway.Shape.AppendResult(nil, tt.operation, []byte(tt.in)))
 		got = anyID.ReplaceAllString(got, `"messageId":"ID"`)
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -64,7 +65,7 @@ func TestRockBotFrames(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, ev := range dialect.RockBot.Frames(nil)([]byte(tt.in)) {
+		for _, ev := range gateway.Shape.Frames(nil)([]byte(tt.in)) {
 			got = append(got, string(ev))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -80,7 +81,7 @@ func TestRockBotRequest(t *testing.T) {
 		`{"status":"inputRequired"}`:        `{"status":"inputRequired","pageSize":20}`,
 		`{"status":"working","pageSize":0}`: `{"status":"working","pageSize":20}`,
 	} {
-		got, err := dialect.RockBot.Request(dialect.ListTasks, []byte(in))
+		got, err := gateway.Shape.Request(dialect.ListTasks, []byte(in))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
 		}
@@ -96,7 +97,7 @@ func TestRockBotStreamsEndWithTheAnswer(t *testing.T) {
 		`{"id":"t","status":{}}`: "",
 		"":                       "",
 	} {
-		frames := dialect.RockBot.Frames(func() []byte { return []byte(task) })
+		frames := gateway.Shape.Frames(func() []byte { return []byte(task) })
 		if got := frames([]byte(`{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":"1"}]}}}`)); len(got) != 1 {
 			t.Errorf("%s: %d events for one", task, len(got))
 		}
