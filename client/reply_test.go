@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/client"
-	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
@@ -79,7 +79,7 @@ func TestUpdateOf(t *testing.T) {
 // conversation is done.
 func TestConversation(t *testing.T) {
 	t.Parallel()
-	for _, serve := range []string{"jsonrpc", "rest", "v0.3", "promptkit"} {
+	for _, serve := range []string{"jsonrpc", "rest", "v0.3", dialecttest.Derived} {
 		t.Run(serve, func(t *testing.T) {
 			t.Parallel()
 			s := mocktest.Start(t, `

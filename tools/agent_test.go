@@ -270,9 +270,9 @@ func TestAllowAndBlock(t *testing.T) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	var cfg tools.Config
-	promptkit := `{"agent_url":"http://127.0.0.1:1","headers":{"X-A":"1"},"headers_from_env":["X-B=B"],"auth":{"scheme":"bearer","token_env":"T"},
+	foreign := `{"agent_url":"http://127.0.0.1:1","headers":{"X-A":"1"},"headers_from_env":["X-B=B"],"auth":{"scheme":"bearer","token_env":"T"},
 		"timeout_ms":100,"retry":{"max_retries":-1},"skill_filter":{"allowlist":["a"],"blocklist":["b"]}}`
-	d := json.NewDecoder(strings.NewReader(promptkit))
+	d := json.NewDecoder(strings.NewReader(foreign))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&cfg); err != nil {
 		t.Fatal(err)

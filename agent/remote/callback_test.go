@@ -79,8 +79,8 @@ func TestCallbacks(t *testing.T) {
 	}{
 		{"v1.0", at, "Authorization", token, `{"statusUpdate":{"taskId":"x","status":{"state":"TASK_STATE_WORKING"}}}`, 204},
 		{"v0.3", at, "X-A2A-Notification-Token", strings.TrimPrefix(token, "Bearer "), `{"kind":"task","id":"x","status":{"state":"working"}}`, 204},
-		{"promptkit", at, "A2A-Notification-Token", strings.TrimPrefix(token, "Bearer "), `{"id":"x","status":{"state":"input_required"}}`, 204},
-		{"rockbot", at, "authorization", "bearer " + strings.TrimPrefix(token, "Bearer "), `{"taskId":"x","state":"Working"}`, 204},
+		{"derived", at, "A2A-Notification-Token", strings.TrimPrefix(token, "Bearer "), `{"id":"x","status":{"state":"input_required"}}`, 204},
+		{"gateway", at, "authorization", "bearer " + strings.TrimPrefix(token, "Bearer "), `{"taskId":"x","state":"Working"}`, 204},
 		{"no token", at, "X", "", `{}`, 401},
 		{"another token", at, "Authorization", token + "x", `{}`, 401},
 		{"another task", hook.URL + remote.CallbackPath + "nobody", "Authorization", token, `{}`, 404},

@@ -143,13 +143,13 @@ var waitingCalls = map[string]waitingCall{
 		get:      "GET /a2a/greeter/v1/tasks/%s",
 		id:       func(a map[string]any) any { return inside(a, "task", "id") },
 	},
-	"PromptKit": {
+	"derived": {
 		send:     "POST /a2a/greeter",
 		sendBody: `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m6","role":"user","parts":[{"text":"you"}]},"configuration":{"blocking":false}}}`,
 		get:      "POST /a2a/greeter", getBody: `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"%s"}}`,
 		id: func(a map[string]any) any { return inside(a, "result", "id") },
 	},
-	"RockBot": {
+	"gateway": {
 		send:     "POST /",
 		sendBody: `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m4","role":"user","parts":[{"text":"you"}]},"metadata":{"skill":"greeter"},"configuration":{"returnImmediately":true}}}`,
 		get:      "POST /", getBody: `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"%s"}}`,

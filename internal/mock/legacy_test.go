@@ -3,6 +3,8 @@ package mock
 import (
 	"fmt"
 	"testing"
+
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
 // An older call is answered in the only older dialect that the agent serves, or else in the
@@ -11,16 +13,16 @@ func TestOlderDialects(t *testing.T) {
 	t.Parallel()
 	const kinds = `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"x"}]}}`
 	const bare = `{"message":{"messageId":"m","role":"user","parts":[{"text":"x"}]}}`
-	const v03, promptKit = `"kind":"task"`, `"result":{"artifacts":`
+	const v03, derived = `"kind":"task"`, `"result":{"artifacts":`
 	for _, tt := range []struct{ serve, header, method, params, want string }{
-		{"[v0.3, promptkit]", "", "message/send", kinds, v03},
-		{"[v0.3, promptkit]", "", "message/send", bare, promptKit},
-		{"[v0.3, promptkit]", "A2A-Version: 0.3", "message/send", bare, v03},
-		{"[v0.3, promptkit]", "A2A-Version: 0.3.0", "message/send", bare, v03},
-		{"[v0.3, promptkit]", "", "message/sendStream", bare, `"taskId":"mock-task-1"}}`},
-		{"[v0.3, promptkit]", "", "tasks/get", `{"id":"none"}`, "-32001"},
-		{"[promptkit]", "", "message/send", kinds, promptKit},
-		{"[promptkit]", "A2A-Version: 0.3", "message/send", kinds, promptKit},
+		{"[v0.3, " + dialecttest.Derived + "]", "", "message/send", kinds, v03},
+		{"[v0.3, " + dialecttest.Derived + "]", "", "message/send", bare, derived},
+		{"[v0.3, " + dialecttest.Derived + "]", "A2A-Version: 0.3", "message/send", bare, v03},
+		{"[v0.3, " + dialecttest.Derived + "]", "A2A-Version: 0.3.0", "message/send", bare, v03},
+		{"[v0.3, " + dialecttest.Derived + "]", "", "message/sendStream", bare, `"taskId":"mock-task-1"}}`},
+		{"[v0.3, " + dialecttest.Derived + "]", "", "tasks/get", `{"id":"none"}`, "-32001"},
+		{"[" + dialecttest.Derived + "]", "", "message/send", kinds, derived},
+		{"[" + dialecttest.Derived + "]", "A2A-Version: 0.3", "message/send", kinds, derived},
 		{"[v0.3]", "", "message/send", bare, v03},
 		{"[v0.3]", "", "tasks/list", "{}", `"totalSize":0`},
 		{"[jsonrpc]", "", "message/send", kinds, "the agent does not speak v0.3 here"},

@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
 // Problems name file, line and key, and all of them are reported together.
@@ -45,7 +46,7 @@ func TestParseProblems(t *testing.T) {
 		{"a2a_agents: [{name: a, card: b}]", "a2a_agents[0].card: must be a mapping of keys to values, not \"b\""},
 		{"a2a_agents: [{name: a, latency: 1}]", "a2a_agents[0].latency: \"1\" is not a duration like 200ms or 3s"},
 		{"a2a_agents: [{name: a, latency: -1s}]", "a2a_agents[0].latency: \"-1s\" is not a duration"},
-		{"a2a_agents: [{name: a, serve: [grpc]}]", "a2a_agents[0].serve[0]: \"grpc\" is not one of jsonrpc, rest, v0.3, promptkit"},
+		{"a2a_agents: [{name: a, serve: [grpc]}]", "a2a_agents[0].serve[0]: \"grpc\" is not one of jsonrpc, rest, v0.3, " + dialecttest.Derived},
 		{"a2a_agents: [{name: a, operations: {Fly: {}}}]", "a2a_agents[0].operations.Fly: is not an operation"},
 		{"a2a_agents: [{name: a, operations: {GetTask: {http: 503, fault: hang}}}]", "has more than one of protocol_error, http and fault"},
 		{"a2a_agents: [{name: a, operations: {GetTask: {times: -1}}}]", "times and latency must not be negative"},
@@ -85,7 +86,7 @@ func TestParseProblems(t *testing.T) {
 	}
 	_, err := Parse("m.yaml", []byte("a2a_agents:\n  - name: a b\n    latency: x\n    serve:\n      - y\n"))
 	want := "m.yaml:3: a2a_agents[0].latency: \"x\" is not a duration like 200ms or 3s, of at most a day\n" +
-		"m.yaml:5: a2a_agents[0].serve[0]: \"y\" is not one of jsonrpc, rest, v0.3, promptkit"
+		"m.yaml:5: a2a_agents[0].serve[0]: \"y\" is not one of jsonrpc, rest, v0.3, " + dialecttest.Derived
 	if err == nil || err.Error() != want {
 		t.Errorf("Parse() = %v, want %s", err, want)
 	}
@@ -147,11 +148,11 @@ a2a_agents:
 	}
 }
 
-// The agents of a whole PromptKit configuration are found below its spec.
-func TestParsePromptKit(t *testing.T) {
+// The agents of a whole configuration of another mock are found below its spec.
+func TestParseSpec(t *testing.T) {
 	t.Parallel()
 	for _, src := range []string{
-		"apiVersion: promptkit.altairalabs.ai/v1alpha1\nkind: Arena\nspec:\n  providers: []\n  a2a_agents: [{name: a, responses: [{response: ok}]}]\n",
+		"apiVersion: mock.example/v1alpha1\nkind: Arena\nspec:\n  providers: []\n  a2a_agents: [{name: a, responses: [{response: ok}]}]\n",
 		"apiVersion: v1\nkind: Arena\na2a_agents: [{name: a, responses: [{response: ok}]}]\n",
 	} {
 		c, err := Parse("arena.yaml", []byte(src))

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
 // ask sends a message to the first agent over HTTP+JSON.
@@ -221,7 +223,7 @@ func TestRecordGoesToTheWriter(t *testing.T) {
 // The printed example works in every shape.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	for _, serve := range []string{"[rest]", "[jsonrpc]", "[v0.3]", "[promptkit]", "[v0.3, promptkit]"} {
+	for _, serve := range []string{"[rest]", "[jsonrpc]", "[v0.3]", "[" + dialecttest.Derived + "]", "[v0.3, " + dialecttest.Derived + "]"} {
 		s := served(t, "a2a_agents: [{name: a, serve: "+serve+", responses: [{skill: sing, match: {contains: A song?}, response: ok}]}]")
 		words := strings.SplitN(s.Example("http://mock.test"), " ", 3)
 		path := strings.TrimPrefix(words[1], "http://mock.test")
@@ -253,7 +255,7 @@ func TestConditionalCard(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	s := served(t, "a2a_agents: [{name: a, responses: [{response: ok}]}, {name: b, serve: [rest]}]")
-	want := "a at http://x/a2a/a (jsonrpc, rest, v0.3, promptkit), rules: 1\nb at http://x/a2a/b (rest), rules: 0\n"
+	want := "a at http://x/a2a/a (jsonrpc, rest, v0.3, " + dialecttest.Derived + "), rules: 1\nb at http://x/a2a/b (rest), rules: 0\n"
 	if got := s.Describe("http://x"); got != want {
 		t.Errorf("Describe() = %q, want %q", got, want)
 	}

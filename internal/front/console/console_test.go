@@ -30,7 +30,7 @@ import (
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/trust"
 )
 
@@ -497,7 +497,7 @@ func TestRaw(t *testing.T) {
 	p := newWorld(t, false).person()
 	id := p.send("echo", "hello")
 	p.done(id)
-	for as, want := range map[string]string{"": "&#34;kind&#34;: &#34;artifact&#34;", "v1.0": "&#34;artifactUpdate&#34;", "v0.3": "&#34;kind&#34;: &#34;artifact-update&#34;", "promptkit": "artifact"} {
+	for as, want := range map[string]string{"": "&#34;kind&#34;: &#34;artifact&#34;", "v1.0": "&#34;artifactUpdate&#34;", "v0.3": "&#34;kind&#34;: &#34;artifact-update&#34;", dialecttest.Derived: "artifact"} {
 		wants(t, p.get("/console/task/raw?id="+id+"&v=3&as="+as), 200, "hello", want)
 	}
 	wants(t, p.get("/console/task/raw?id="+id+"&v=3&as=morse"), 400, "is not a dialect")

@@ -79,9 +79,9 @@ func TestAnswersOnce(t *testing.T) {
 	plain := startHub(t, httpfront.Config{}, newAgent("chunks", inChunks(pieces)))
 	messages := startHub(t, httpfront.Config{Choices: httpfront.Choices{Messages: true}}, newAgent("chunks", inChunks(pieces)))
 	const (
-		v03       = `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"go"}]}}`
-		promptkit = `{"message":{"messageId":"m","role":"user","parts":[{"text":"go"}]},"configuration":{"blocking":true}}`
-		rockbot   = `{"message":{"messageId":"m","role":"user","parts":[{"text":"go"}]}}`
+		v03     = `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"go"}]}}`
+		derived = `{"message":{"messageId":"m","role":"user","parts":[{"text":"go"}]},"configuration":{"blocking":true}}`
+		gateway = `{"message":{"messageId":"m","role":"user","parts":[{"text":"go"}]}}`
 	)
 	for name, tt := range map[string]struct {
 		hub                      *hub
@@ -92,8 +92,8 @@ func TestAnswersOnce(t *testing.T) {
 		"v1.0 JSON-RPC":        {plain, "/a2a", rpc("SendMessage", message("go")), rpc("SendStreamingMessage", message("go")), "GetTask", []string{v1}, ""},
 		"v1.0 HTTP+JSON":       {plain, "/v1/a2a", message("go"), message("go"), "", []string{v1}, ""},
 		"v0.3":                 {plain, "/", rpc("message/send", v03), rpc("message/stream", v03), "tasks/get", nil, ""},
-		"PromptKit":            {plain, "/a2a", rpc("message/send", promptkit), rpc("message/stream", promptkit), "tasks/get", nil, ""},
-		"RockBot":              {plain, "/", rpc("SendMessage", rockbot), rpc("SendStreamingMessage", rockbot), "", nil, "message"},
+		"derived":              {plain, "/a2a", rpc("message/send", derived), rpc("message/stream", derived), "tasks/get", nil, ""},
+		"gateway":              {plain, "/", rpc("SendMessage", gateway), rpc("SendStreamingMessage", gateway), "", nil, "message"},
 		"with Messages":        {messages, "/v1/a2a", message("go"), message("go"), "", []string{v1}, "status message"},
 		"v1.0 beside Messages": {messages, "/a2a", rpc("SendMessage", message("go")), rpc("SendStreamingMessage", message("go")), "GetTask", []string{v1}, ""},
 	} {

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/outbound/card"
-	_ "github.com/parley-a2a/parley/internal/testing/dialecttest" // adds the dialects of parts
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -23,8 +23,8 @@ import (
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{
-		Callers: map[string]string{"bot": "rockbot", "kit": "promptkit", "odd": "morse"},
-		Agents:  map[task.Agent]string{"ask": "promptkit"},
+		Callers: map[string]string{"bot": dialecttest.Gateway, "kit": dialecttest.Derived, "odd": "morse"},
+		Agents:  map[task.Agent]string{"ask": dialecttest.Derived},
 	}}, everyone()...)
 	tests := []struct {
 		who, path, call, want string
@@ -229,12 +229,12 @@ func TestJobContinues(t *testing.T) {
 	}
 }
 
-// TestRockBotByProfile checks clients of RockBot that use v1.0 or v0.3, but still identify
+// TestGatewayByProfile checks clients of a gateway that use v1.0 or v0.3, but still identify
 // tasks by the ids of their messages and continue by the context. The profile of the key
 // identifies them.
-func TestRockBotByProfile(t *testing.T) {
+func TestGatewayByProfile(t *testing.T) {
 	t.Parallel()
-	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{Callers: map[string]string{"bot": "rockbot"}}}, everyone()...)
+	h := startHub(t, httpfront.Config{Auth: byKey(), Profiles: httpfront.Profiles{Callers: map[string]string{"bot": dialecttest.Gateway}}}, everyone()...)
 	bot, ann := "Authorization: Bearer bot", "Authorization: Bearer ann"
 	says := func(id, city string) string {
 		return `{"message":{"messageId":"` + id + `","contextId":"travel","role":"ROLE_USER","parts":[{"text":"` + city + `"}]}}`
@@ -254,7 +254,7 @@ func TestRockBotByProfile(t *testing.T) {
 	for name, get := range get {
 		for _, id := range []string{"m1", "m2"} {
 			if got := get(id, bot).body; !strings.Contains(got, "sunny in Oslo") || !strings.Contains(strings.ToLower(got), "completed") {
-				t.Errorf("%s: a RockBot gets %s by %s, want the task that has ended", name, got, id)
+				t.Errorf("%s: a client of a gateway gets %s by %s, want the task that has ended", name, got, id)
 			}
 			if got := get(id, ann).body; !strings.Contains(got, "Task not found") {
 				t.Errorf("%s: another caller gets %s by %s", name, got, id)
@@ -263,10 +263,10 @@ func TestRockBotByProfile(t *testing.T) {
 	}
 }
 
-// TestRockBotByItsKey checks that the key in X-Api-Key on the path "/" identifies callers of
-// RockBot's gateway. They name no version, and some of their calls have no other distinguishing
+// TestGatewayByItsKey checks that the key in X-Api-Key on the path "/" identifies callers of
+// a gateway. They name no version, and some of their calls have no other distinguishing
 // mark.
-func TestRockBotByItsKey(t *testing.T) {
+func TestGatewayByItsKey(t *testing.T) {
 	t.Parallel()
 	keys, key := keyring(t)
 	h := startHub(t, httpfront.Config{Auth: keys}, everyone()...)

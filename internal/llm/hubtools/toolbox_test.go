@@ -359,7 +359,7 @@ func TestProgressIsNoResult(t *testing.T) {
 	}
 }
 
-// TestDataOfReports has data in an artifact, or in the message beside one, where RockBot's agents put it.
+// TestDataOfReports has data in an artifact, or in the message beside one, where some agents put it.
 func TestDataOfReports(t *testing.T) {
 	t.Parallel()
 	words, data := a2a.NewTextPart("words"), a2a.NewDataPart(map[string]any{"title": "T"})

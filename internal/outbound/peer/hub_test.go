@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -56,8 +57,8 @@ var tongues = []tongue{
 	{"v1.0 rest", card.V1, "/v1/a2a/%s", a2a.TransportProtocolHTTPJSON, "1.0", ""},
 	{"v0.3 rpc", card.V03, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", ""},
 	{"v0.3 rest", card.V03, "", a2a.TransportProtocolHTTPJSON, "0.3.0", ""},
-	{"promptkit", card.Other, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", "promptkit"},
-	{"rockbot", card.V1, "/a2a/%s", a2a.TransportProtocolJSONRPC, "1.0", "rockbot"},
+	{"derived", card.Other, "/a2a/%s", a2a.TransportProtocolJSONRPC, "0.3.0", dialecttest.Derived},
+	{"gateway", card.V1, "/a2a/%s", a2a.TransportProtocolJSONRPC, "1.0", dialecttest.Gateway},
 	{"job", card.Jobs, "/a2a/%s/tasks/send", card.TaskSend, "", ""},
 }
 
@@ -136,10 +137,10 @@ func TestSendInEveryDialect(t *testing.T) {
 		if !strings.Contains(string(e.JSON), `"text":"hello there"`) {
 			t.Errorf("Send() = %s, want the echo", e.JSON)
 		}
-		if w.name != "rockbot" && (e.Kind != peer.Task || e.State != a2a.TaskStateCompleted || e.TaskID == "") {
+		if w.name != "gateway" && (e.Kind != peer.Task || e.State != a2a.TaskStateCompleted || e.TaskID == "") {
 			t.Errorf("Send() = %+v, want a completed task", e)
 		}
-		if w.name == "rockbot" && e.Kind != peer.Message {
+		if w.name == "gateway" && e.Kind != peer.Message {
 			t.Errorf("Send() = %+v, want a message, as the gateway has it", e)
 		}
 	})

@@ -7,6 +7,14 @@ import (
 	_ "github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 )
 
+// The names of two dialects of parts.
+const (
+	// Derived derives from v0.3.
+	Derived = "promptkit"
+	// Gateway has the methods of v1.0, without a version.
+	Gateway = "rockbot"
+)
+
 // Operations returns the operations that every dialect is tested for on tasks of other
 // dialects, in the order of the table's columns.
 func Operations() []string {

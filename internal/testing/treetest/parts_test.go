@@ -11,26 +11,22 @@ import (
 const partsFolder = "internal/parts/"
 
 // mayNameParts are files and folders, beside the part's own folder, that may name a part: the lists of
-// parts, of which hub.go has that of embedders, tests with programs of a system, documentation, and the schemas of the whole program.
+// parts, of which hub.go has that of embedders, tests of the whole program, documentation, and the schemas
+// of the whole program.
 var mayNameParts = []string{
-	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "Makefile", "internal/testing/", "internal/e2e/systems/", "internal/e2e/interop/", "internal/e2e/strangers/table.md",
-	"docs/", "CHANGELOG.md", "README.md", "CONTRIBUTING.md", "deploy/helm/parley/values.schema.json",
-	"internal/mock/schema/mock.schema.json", "cmd/bench/RESULTS.md",
+	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "Makefile", "internal/testing/", "internal/e2e/",
+	"internal/cli/testdata/", "internal/cli/secrets_test.go",
+	"docs/", "CHANGELOG.md", "README.md", "CONTRIBUTING.md", "cmd/bench/RESULTS.md", "deploy/helm/parley/values.schema.json", "internal/mock/schema/mock.schema.json",
 }
 
-// stillNamed are the folders and files that name a part which has not moved as a whole; see
-// docs/adr/0140.
+// stillNamed are further files that name a part.
 var stillNamed = map[string][]string{
-	"promptkit": { // tests of all dialects
-		"agent/remote/callback_test.go", "client/reply_test.go", "internal/cli/", "internal/dialect/testdata/", "internal/e2e/",
-		"internal/front/console/console_test.go", "internal/front/httpfront/answers_test.go", "internal/front/httpfront/dialects_test.go", "internal/front/httpfront/testdata/",
-		"internal/mock/legacy_test.go", "internal/mock/parse_test.go", "internal/mock/task_test.go", "internal/mock/testdata/",
-		"internal/outbound/peer/hub_test.go", "internal/outbound/peer/testdata/", "tools/agent_test.go",
+	"promptkit": {
+		"internal/dialect/testdata/rapid/", // names of tests, which have those of the dialects
 	},
-	"rockbot": { // the same, and the stored names of the directory
-		"agent/remote/callback_test.go", "internal/directory/spec.go", "internal/bm25/testdata/", "internal/cli/", "internal/e2e/",
-		"internal/front/httpfront/answers_test.go", "internal/front/httpfront/dialects_test.go", "internal/front/httpfront/testdata/",
-		"internal/llm/guard/testdata/", "internal/llm/hubtools/toolbox_test.go", "internal/outbound/peer/hub_test.go", "internal/outbound/peer/testdata/",
+	"rockbot": {
+		"internal/directory/spec.go",                              // stored names
+		"internal/bm25/testdata/", "internal/llm/guard/testdata/", // texts of real agents
 	},
 }
 
