@@ -64,8 +64,9 @@ type Options struct {
 	// host. Cards behind proxies and in containers name hosts that cannot be reached from
 	// elsewhere.
 	Pin bool
-	// Dialect forces the dialect of JSON-RPC: "v1.0", "v0.3", or one that docs/dialects.md
-	// names. If empty, it follows from the card and from the agent's answers.
+	// Dialect forces the dialect of JSON-RPC: "v1.0" or "v0.3", and in programs that import the
+	// package parley one of those that it adds. If empty, it follows from the card and from the
+	// agent's answers.
 	Dialect string
 	// Timeout bounds the calls that an agent answers at once: the card, Get, List and Cancel.
 	// Zero means DefaultTimeout, negative means no limit.

@@ -8,7 +8,8 @@
 // [Envelope] wraps the results of D1.
 //
 // Every other dialect is a [Shape]: it converts its own params into those of v1.0, and results
-// and frames of v1.0 into its own, as text. [Recognize] distinguishes the dialects of JSON-RPC.
+// and frames of v1.0 into its own, as text. Parts of the program add shapes; a [Dialect] describes
+// one, and [Of] returns the description. [Recognize] distinguishes the dialects of JSON-RPC.
 // Errors go through [Explain] in every dialect: there is one table, and only this package knows
 // codes; [Shape.Adapt] replaces the few codes that differ.
 //

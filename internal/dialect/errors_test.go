@@ -124,7 +124,7 @@ func TestEverySentinelHasARow(t *testing.T) {
 	for _, path := range []string{
 		"github.com/a2aproject/a2a-go/v2/a2a",
 		"github.com/parley-a2a/parley/auth",
-		"github.com/parley-a2a/parley/task",
+		"github.com/parley-a2a/parley/internal/task",
 		"github.com/parley-a2a/parley/internal/apierror",
 	} {
 		for _, name := range sentinels(t, path) {

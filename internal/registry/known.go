@@ -20,16 +20,12 @@ var known = map[string]string{
 // Known returns the keys and values of all parts of Parley, with the names of the parts.
 func Known() map[string]string { return maps.Clone(known) }
 
-// Absent explains a key of parley.yaml, or a value of a key, that the program does not have because
-// it was built without a part. The result is empty for others.
+// Absent explains a key of parley.yaml that the program does not have because it was built without a
+// part, such as "agents[].url", or a value of a key, such as "log.level=debug". The result is empty if
+// no part of Parley has it.
 func Absent(key string) string {
-	if name := Owner(key); name != "" {
+	if name := known[key]; name != "" {
 		return "this program was built without " + name
 	}
 	return ""
 }
-
-// Owner returns the name of the part of Parley that a key of parley.yaml belongs to, such as
-// "agents[].url", or a value of a key, such as "log.level=debug". It is empty if no part has it. The
-// program need not have the part.
-func Owner(key string) string { return known[key] }

@@ -87,7 +87,7 @@ var services = map[string]protoreflect.ServiceDescriptor{
 }
 
 // start serves a hub until the test ends. Each client has its own key, and all share the same
-// tasks. The dialect of the key distinguishes PromptKit's calls about a task from those of
+// tasks. The dialect of the key distinguishes a derived dialect's calls about a task from those of
 // v0.3.
 func start(t *testing.T) *hub {
 	t.Helper()
@@ -109,7 +109,7 @@ func start(t *testing.T) *hub {
 		return &auth.Principal{ID: who[0], Org: "all"}, nil
 	})
 	l, g := hubtest.Listen(t), hubtest.Listen(t)
-	profiles := map[string]string{"v0.3": "v0.3", "promptkit": "promptkit", "rockbot": "rockbot"}
+	profiles := map[string]string{"v0.3": "v0.3", dialecttest.Derived: dialecttest.Derived, dialecttest.Gateway: dialecttest.Gateway}
 	h := &hub{t: t, url: "http://" + l.Addr().String(), http: &http.Client{}, grpc: make(map[string]*grpctest.Client), engine: e}
 	front := httpfront.New(httpfront.Config{
 		Engine: e, Auth: auths, Profiles: httpfront.Profiles{Callers: profiles}, GRPCAddr: g.Addr().String(),

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
-// needy asks its caller to execute a tool, as PromptKit's agents do, and returns the caller's
+// needy asks its caller to execute a tool, as some agents do, and returns the caller's
 // result.
 type needy struct{ ask }
 
@@ -44,7 +44,7 @@ var toolResults = []string{
 }
 
 // A caller of each dialect can execute a tool for an agent: the call and its result pass
-// through unchanged, in every combination of dialects. A RockBot job has no metadata at its
+// through unchanged, in every combination of dialects. A job has no metadata at its
 // parts.
 func TestClientTools(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestClientTools(t *testing.T) {
 	for _, from := range dialecttest.All() {
 		for _, to := range dialecttest.All() {
 			for _, result := range toolResults {
-				if from.Name == "rockbot job" || to.Name == "rockbot job" {
+				if from.Name == dialecttest.Jobs || to.Name == dialecttest.Jobs {
 					continue
 				}
 				n++
@@ -85,7 +85,7 @@ func (h *hub) clientTool(from, to *dialecttest.Tongue, talk, result string) {
 		`"text":"Oslo"}`, `"text":"","metadata":`+result+`}`,
 	)
 	request := answer.Replace(to.Has["next"].Request)
-	if to.Name == "promptkit" {
+	if to.Name == dialecttest.Derived {
 		request = strings.Replace(request, `"text":"",`, "", 1) // the part may be metadata alone
 	}
 	quoted, err := json.Marshal("got " + result)

@@ -63,7 +63,7 @@ func TestFullDiskOfParts(t *testing.T) {
 		"v1.0 JSON-RPC stream":  {"/a2a/echo", rpc("SendStreamingMessage", fmt.Sprintf(v1, "m", raw)), []string{"A2A-Version", "1.0"}, 0, []string{`"error"`, why}},
 		"v0.3 JSON-RPC":         {"/a2a/echo", rpc("message/send", fmt.Sprintf(v03, raw)), nil, 0, []string{`"error"`, why}},
 		"v0.3 HTTP+JSON":        {"/a2a/echo/v1/message:send", fmt.Sprintf(`{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"hi"},{"file":{"fileWithBytes":%q}}]}}`, raw), nil, 503, []string{why}},
-		"PromptKit":             {"/a2a/echo", rpc("message/send", fmt.Sprintf(`{"message":{"messageId":"m","role":"user","parts":[{"text":"hi"},{"raw":%q}]}}`, raw)), nil, 0, []string{`"error"`, why}},
+		"derived":               {"/a2a/echo", rpc("message/send", fmt.Sprintf(`{"message":{"messageId":"m","role":"user","parts":[{"text":"hi"},{"raw":%q}]}}`, raw)), nil, 0, []string{`"error"`, why}},
 		"chat completions": {"/v1/chat/completions", fmt.Sprintf(`{"model":"echo","messages":[{"role":"user","content":[{"type":"text","text":"hi"},`+
 			`{"type":"file","file":{"filename":"x.bin","file_data":"data:application/octet-stream;base64,%s"}}]}]}`, raw), nil, 503, []string{"the disk is full"}},
 	} {

@@ -34,7 +34,7 @@ func (a *answer) String() string {
 // failure is the error of any surface.
 type failure struct {
 	Error json.RawMessage `json:"error"`
-	// A job of RockBot has its error at the top level.
+	// A job has its error at the top level.
 	Code    json.RawMessage `json:"code"`
 	Message string          `json:"message"`
 }

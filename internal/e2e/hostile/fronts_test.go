@@ -49,7 +49,7 @@ func run(path, body string) send {
 	return web("POST", "/ag-ui"+path, body, "Accept: text/event-stream")
 }
 
-// job is a request to RockBot's agents.
+// job is a request to agents that take only jobs.
 func job(body string) send { return web("POST", "/tasks/send", body, "A2A-Version:") }
 
 // v03 is a call of v0.3.
@@ -98,9 +98,9 @@ var frontRows = []row{
 	{name: "v0.3: a method in two versions", send: web("POST", "/a2a", call("message/send", `{`+say03+`}}`), "A2A-Version: 1.0"), want: "200 -32601 METHOD_NOT_FOUND"},
 	{name: "v0.3 HTTP+JSON: a foreign task", send: get("/v1/tasks/$foreign", "A2A-Version:"), want: noTask},
 	{name: "v0.3 HTTP+JSON: a cancel", send: web("POST", "/v1/tasks/$foreign:cancel", "{}", "A2A-Version:"), want: noTask},
-	{name: "PromptKit: a foreign task", send: v03("tasks/cancel", `{"id":"$foreign"}`), want: "200 -32001"},
-	{name: "PromptKit: a foreign message", send: v03("message/send", `{"message":{"messageId":"m","role":"user","taskId":"$foreign","parts":[{"text":"x"}]}}`), want: "200 -32001 TASK_NOT_FOUND"},
-	{name: "RockBot: a foreign context", send: web("POST", "/", call("GetTask", `{"id":"$foreign"}`), "A2A-Version:"), want: "200 -32001 TASK_NOT_FOUND"},
+	{name: "derived: a foreign task", send: v03("tasks/cancel", `{"id":"$foreign"}`), want: "200 -32001"},
+	{name: "derived: a foreign message", send: v03("message/send", `{"message":{"messageId":"m","role":"user","taskId":"$foreign","parts":[{"text":"x"}]}}`), want: "200 -32001 TASK_NOT_FOUND"},
+	{name: "gateway: a foreign context", send: web("POST", "/", call("GetTask", `{"id":"$foreign"}`), "A2A-Version:"), want: "200 -32001 TASK_NOT_FOUND"},
 	{name: "MCP: no key", send: web("POST", "/mcp", "{}", "X-Api-Key:"), want: unauthenticated},
 	{name: "MCP: a session of nobody", send: web("POST", "/mcp", call("tools/list", "{}"), "Mcp-Session-Id: AAAA", "Accept: application/json, text/event-stream"), want: "404"},
 	{name: "MCP: a session of bob's", send: func(w *world) *answer { return w.mcp("bob", "alice", "tools/list", `{}`) }, want: "404"},

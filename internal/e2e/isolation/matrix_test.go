@@ -40,7 +40,7 @@ const patience = time.Minute
 var people = map[string]string{"ann": "acme", "amy": "acme", "bob": "globex", "cat": ""}
 
 // profiles are the dialects of keys, for callers that have no other way to state theirs.
-var profiles = []string{"v1.0", "v0.3", "promptkit", "rockbot"}
+var profiles = []string{"v1.0", "v0.3", dialecttest.Derived, dialecttest.Gateway}
 
 // scheme is a way to authenticate.
 type scheme struct {
@@ -359,7 +359,7 @@ func (m *matrix) guess(s *scheme, who string, makes bool) {
 func (m *matrix) share(s *scheme) {
 	m.t.Helper()
 	for _, r := range requests() {
-		if !r.reads || s.mute() && r.profile == "rockbot" {
+		if !r.reads || s.mute() && r.profile == dialecttest.Gateway {
 			continue // it does not state the dialect of its caller
 		}
 		a := m.ask(s, "amy", r.profile, m.things.in(r.text), r.header...)
@@ -415,7 +415,7 @@ func requests() []attempt {
 			for i, text := range overPaths(w.Request) {
 				all = append(all, attempt{
 					name: fmt.Sprintf("%s of %s, path %d", o, to.Name, i), text: text, profile: profileOf(&to), header: versionOf(&to),
-					makes: to.Name == "rockbot job" || to.Name == "v1.0 REST" && (o == "next" || o == "stream"), // which let their callers choose ids
+					makes: to.Name == dialecttest.Jobs || to.Name == "v1.0 REST" && (o == "next" || o == "stream"), // which let their callers choose ids
 					empty: o == "list",
 					reads: i == 0 && (o == "get" || o == "list" || o == "subscribe" || o == "pushGet" || o == "pushList"),
 				})

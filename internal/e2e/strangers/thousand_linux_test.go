@@ -49,7 +49,7 @@ func unfinished() []bulk {
 		{name: "JSON-RPC", path: "/a2a/echo", body: rpc, size: size},
 		{name: "JSON-RPC of 60 KiB", path: "/a2a/echo", body: rpc, size: 60 << 10},
 		{name: "HTTP+JSON", path: "/v1/a2a/echo/message:send", body: message, size: size},
-		{name: "RockBot", path: "/a2a/echo/tasks/send", body: message, size: size},
+		{name: "job", path: "/a2a/echo/tasks/send", body: message, size: size},
 		{name: "gRPC", path: "/lf.a2a.v1.A2AService/SendMessage", size: 1 << 20, grpc: true},
 		{name: "MCP", path: "/mcp", body: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"a":"`, size: size, header: toMCP},
 		{name: "OpenAI", path: "/v1/chat/completions", body: `{"model":"echo","messages":[{"role":"user","content":"`, size: size},

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/mock"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/testing/mocktest"
 )
 
@@ -139,11 +140,11 @@ func TestOneTraceAcrossDialects(t *testing.T) {
 	h := &parley.Hub{}
 	shell(t, h, "teller", environment)
 	s := serve(t, h)
-	for _, dialect := range []string{"v1.0", "v0.3", "promptkit", "rockbot"} {
+	for _, dialect := range []string{"v1.0", "v0.3", dialecttest.Derived, dialecttest.Gateway} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
 			url := s.url
-			if dialect == "promptkit" {
+			if dialect == dialecttest.Derived {
 				url += "/a2a/teller"
 			}
 			p, err := peer.Dial(t.Context(), url, &peer.Options{Name: "hub", Dialect: dialect})

@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 )
 
 // TestOneTrace: the trace goes from the caller through the hub to its program, over every
@@ -39,7 +40,7 @@ func TestOneTrace(t *testing.T) {
 		"HTTP+JSON":  {"/v1/a2a/message:send", message("x", "", ""), "SendMessage", "http+json", "v1.0"},
 		"stream":     {"/a2a/teller", rpc("SendStreamingMessage", message("x", "", "")), "SendStreamingMessage", "jsonrpc", "v1.0"},
 		"v0.3 REST":  {"/v1/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","content":[{"text":"x"}]},"configuration":{"blocking":true}}`, "SendMessage", "http+json", "v0.3-proto"},
-		"tasks/send": {"/tasks/send", `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`, "SendMessage", "http+json", "rockbot-task"},
+		"tasks/send": {"/tasks/send", `{"taskId":"job-1","message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`, "SendMessage", "http+json", dialecttest.Job},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

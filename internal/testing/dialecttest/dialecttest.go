@@ -7,13 +7,18 @@ import (
 	_ "github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
 )
 
-// The names of two dialects of parts.
+// The names of the dialects of parts.
 const (
 	// Derived derives from v0.3.
 	Derived = "promptkit"
 	// Gateway has the methods of v1.0, without a version.
 	Gateway = "rockbot"
+	// Job is POST /tasks/send.
+	Job = "rockbot-task"
 )
+
+// Jobs is the name of the tongue that sends jobs.
+const Jobs = "rockbot job"
 
 // Operations returns the operations that every dialect is tested for on tasks of other
 // dialects, in the order of the table's columns.
@@ -238,7 +243,7 @@ func promptKit() Tongue {
 		"pushDelete": {post(path, "tasks/pushNotification/delete", `{"taskId":"$ID","id":"$CONFIG"}`), "-32601"},
 	}
 	return Tongue{
-		Name: "promptkit", Make: begin, Has: has, Lacks: lacks,
+		Name: Derived, Make: begin, Has: has, Lacks: lacks,
 		Public: Exchange{"GET /a2a/ask/.well-known/agent.json", `"url":"http`},
 	}
 }
@@ -246,7 +251,7 @@ func promptKit() Tongue {
 func rockBot() Tongue {
 	begin, has := calls(v1Names, "user", text, rbStates)
 	return Tongue{
-		Name: "rockbot", Make: begin, Has: listAndPush(has, rbStates.asks),
+		Name: Gateway, Make: begin, Has: listAndPush(has, rbStates.asks),
 		Public:   Exchange{"GET /.well-known/agent-card.json", `"supportedInterfaces"`},
 		Extended: Exchange{post("/a2a/ask", "GetExtendedAgentCard", `{}`), `"supportedInterfaces"`},
 	}
@@ -258,7 +263,7 @@ func job() Tongue {
 	}
 	refused := func(method, path string) Exchange { return Exchange{method + " /a2a/ask/tasks/" + path, notFound} }
 	return Tongue{
-		Name: "rockbot job",
+		Name: Jobs,
 		Make: Exchange{send("hi"), `"state":2`},
 		Has:  map[string]Exchange{"next": {send("Oslo"), `"state":3`}},
 		Lacks: map[string]Exchange{
