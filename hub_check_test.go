@@ -2,8 +2,6 @@ package parley_test
 
 import (
 	"context"
-	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -23,16 +21,7 @@ func TestHubOfTheManualPassesTheCheck(t *testing.T) {
 		func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 			yield(a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("Hello, "+agent.Text(x.Message)+"!")), nil)
 		}))
-	srv := httptest.NewServer(hub.Handler())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = hub.Run(ctx) })
-	t.Cleanup(func() {
-		srv.Close()
-		cancel()
-		running.Wait()
-	})
-	r, err := check.Run(t.Context(), check.Options{URL: srv.URL})
+	r, err := check.Run(t.Context(), check.Options{URL: serve(t, &hub).url})
 	if err != nil {
 		t.Fatal(err)
 	}

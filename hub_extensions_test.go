@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -58,28 +56,20 @@ func TestWorkExtensions(t *testing.T) {
 		yield(&agent.Raw{JSON: []byte(`{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[` + strings.Join(workParts, ",") + `]}}}`)}, nil)
 		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCompleted, nil), nil)
 	}))
-	srv := httptest.NewServer(hub.Handler())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = hub.Run(ctx) })
-	t.Cleanup(func() {
-		srv.Close()
-		cancel()
-		running.Wait()
-	})
-	shown := extensionCard(t, srv.URL)
+	url := serve(t, hub).url
+	shown := extensionCard(t, url)
 	want := append(slices.Clone(card.Capabilities.Extensions), agentcard.ClientTaskIDsExtension())
 	if diff := cmp.Diff(want, shown); diff != "" {
 		t.Errorf("extensions of the card mismatch (-want +got):\n%s", diff)
 	}
 	const message = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"go"}],"metadata":{"a2a.trace":{"traceId":"t1","callerAgent":"ann","skill":"work","project":"p"}}}}`
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/a2a/message:send", strings.NewReader(message))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/a2a/message:send", strings.NewReader(message))
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("A2A-Extensions", strings.Join(uris, ", ")+", https://elsewhere.example/x")
-	resp, err := srv.Client().Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

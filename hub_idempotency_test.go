@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -59,18 +58,8 @@ func TestHubIdempotency(t *testing.T) {
 			h.Handle(&a2a.AgentCard{Name: "echo"}, agent.Func(func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 				yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateCompleted, nil), nil)
 			}))
-			s := httptest.NewServer(h.Handler())
-			defer s.Close()
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan error, 1)
-			go func() { done <- h.Run(ctx) }()
-			defer func() {
-				cancel()
-				if err := <-done; err != nil {
-					t.Errorf("Run: %v", err)
-				}
-			}()
-			if one, two := sendKeyed(t, s.URL), sendKeyed(t, s.URL); (one == two) != tt.same {
+			s := serve(t, h)
+			if one, two := sendKeyed(t, s.url), sendKeyed(t, s.url); (one == two) != tt.same {
 				t.Errorf("a repeated message gets the tasks %s and %s, want the same: %v", one, two, tt.same)
 			}
 		})

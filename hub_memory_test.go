@@ -3,9 +3,7 @@ package parley_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,18 +22,11 @@ func TestHubRemembersResults(t *testing.T) {
 	hub := &parley.Hub{Store: store, Memory: &parley.Memory{Notes: notes}}
 	echo := builtin.Agents()[0]
 	hub.Handle(echo.Card, echo.Executor)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := hub.Run(ctx); err != nil {
-			t.Errorf("Run = %v", err)
-		}
-	})
-	t.Cleanup(func() { cancel(); wg.Wait() })
-	srv := httptest.NewServer(hub.Handler())
-	t.Cleanup(srv.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	s := serve(t, hub)
 	body := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hello"}]},"metadata":{"sessionId":"s1"}}`
-	resp, err := http.Post(srv.URL+"/v1/a2a/message:send", "application/json", strings.NewReader(body))
+	resp, err := http.Post(s.url+"/v1/a2a/message:send", "application/json", strings.NewReader(body))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("POST = %v, %v", resp, err)
 	}

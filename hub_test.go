@@ -22,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,25 +31,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type served struct {
 	t    *testing.T
 	url  string
-	stop context.CancelFunc
-	done chan error
+	stop func()
 }
 
 func serve(t *testing.T, hub *parley.Hub) *served {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s := &served{t: t, url: "http://" + l.Addr().String(), stop: stop, done: make(chan error, 1)}
-	go func() { s.done <- hub.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		<-s.done
-		http.DefaultClient.CloseIdleConnections()
-	})
-	return s
+	url, stop := hubtest.Run(t, hub)
+	return &served{t, url, stop}
 }
 
 // call sends a request as who and returns the status and the body of the answer.
@@ -180,7 +169,10 @@ func TestServeDrains(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	hub := &parley.Hub{}
 	hub.Handle(&a2a.AgentCard{Name: "Late"}, late{began, goOn})
-	s := serve(t, hub)
+	ctx, cancel := context.WithCancel(t.Context())
+	l, ended := hubtest.Listen(t), make(chan error, 1)
+	go func() { ended <- hub.Serve(ctx, l) }()
+	s := &served{t, "http://" + l.Addr().String(), cancel}
 	answer := make(chan string, 1)
 	go func() {
 		_, body := s.call(http.MethodPost, "/v1/a2a/message:send", "", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`)
@@ -192,10 +184,10 @@ func TestServeDrains(t *testing.T) {
 	if got := <-answer; !strings.Contains(got, "TASK_STATE_COMPLETED") {
 		t.Errorf("answer while draining = %s, want the completed task", got)
 	}
-	if err := <-s.done; err != nil {
+	if err := <-ended; err != nil {
 		t.Errorf("Serve = %v", err)
 	}
-	s.done <- nil
+	http.DefaultClient.CloseIdleConnections()
 }
 
 // late completes after goOn is closed.

@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -18,12 +17,13 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/llm"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/labeltest"
 )
 
 // bench is a hub whose agent returns the answer that a test sets.
 type bench struct {
-	*httptest.Server
+	URL string
 
 	mu     sync.Mutex // guards the fields below
 	answer func(*a2asrv.ExecutorContext) a2a.Event
@@ -53,16 +53,7 @@ func start(t *testing.T) *bench {
 		}
 		yield(ev, nil)
 	}))
-	b.Server = httptest.NewServer(hub.Handler())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = hub.Run(ctx) })
-	t.Cleanup(func() {
-		b.CloseClientConnections()
-		cancel()
-		running.Wait()
-		b.Close()
-	})
+	b.URL, _ = hubtest.Run(t, hub)
 	return b
 }
 

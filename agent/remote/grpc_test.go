@@ -3,7 +3,6 @@ package remote_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -33,25 +33,12 @@ func startGRPC(t *testing.T, version string, who auth.Authenticator) (cardURL st
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	binding := grpcbind.New(grpcbind.Config{Engine: e, Auth: who})
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- e.Run(ctx) }()
-	go func() { done <- binding.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		<-done
-		<-done
-	})
+	_, address, _ := hubtest.Serve(t, hubtest.Parts{Engine: e, GRPC: grpcbind.New(grpcbind.Config{Engine: e, Auth: who})})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"name":"echo","description":"d","version":"1","capabilities":{"streaming":true},"skills":[],`+
 			`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],`+
-			`"supportedInterfaces":[{"url":%q,"protocolBinding":"GRPC","protocolVersion":%q}]}`, l.Addr(), version)
+			`"supportedInterfaces":[{"url":%q,"protocolBinding":"GRPC","protocolVersion":%q}]}`, address, version)
 	}))
 	t.Cleanup(srv.Close)
 	return srv.URL

@@ -1,7 +1,6 @@
 package builtin_test
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/task"
@@ -23,22 +23,11 @@ var ann = &op.Caller{Principal: &auth.Principal{ID: "ann"}}
 // startHub runs all built-in agents on an engine until the test ends.
 func startHub(t *testing.T) *engine.Engine {
 	t.Helper()
-	e := engine.New(engine.Config{Store: new(memstore.Store)})
+	var all []engine.Agent
 	for _, a := range builtin.Agents() {
-		if err := e.Register(engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor}); err != nil {
-			t.Fatal(err)
-		}
+		all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- e.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	})
-	<-e.Recovered()
+	e, _ := enginetest.Start(t, engine.Config{Store: new(memstore.Store)}, all...)
 	return e
 }
 

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -34,21 +34,8 @@ func startHub(t testing.TB, a *Agent, cfg engine.Config) *hub {
 	if cfg.Store == nil {
 		cfg.Store = new(memstore.Store)
 	}
-	h := &hub{Engine: engine.New(cfg), t: t}
-	if err := h.Register(engine.Agent{Name: "main", Card: &a2a.AgentCard{Name: "main"}, Executor: a}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := h.Run(ctx); err != nil {
-			t.Errorf("Run: %v", err)
-		}
-	}()
-	h.stop = func() { cancel(); <-done }
-	t.Cleanup(h.stop)
-	<-h.Recovered()
+	h := &hub{t: t}
+	h.Engine, h.stop = enginetest.Start(t, cfg, enginetest.Agent("main", a))
 	return h
 }
 

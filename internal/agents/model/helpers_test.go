@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/model"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/llm/scripted"
@@ -43,9 +44,8 @@ func textResult(text string) *llm.Result {
 // hub is an engine with agents.
 type hub struct {
 	*engine.Engine
-	t      testing.TB
-	cancel context.CancelFunc
-	done   chan error
+	t    testing.TB
+	stop func()
 }
 
 // agents holds the agents of a hub by their names. The one named main is the default agent.
@@ -62,34 +62,15 @@ func startWith(t testing.TB, c engine.Config, all agents) *hub {
 	if c.Store == nil {
 		c.Store = new(memstore.Store)
 	}
-	h := &hub{Engine: engine.New(c), t: t, done: make(chan error, 1)}
-	h.register("main", all["main"])
+	agents := []engine.Agent{enginetest.Agent("main", all["main"])}
 	for name, x := range all {
 		if name != "main" {
-			h.register(name, x)
+			agents = append(agents, enginetest.Agent(name, x))
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	h.cancel = cancel
-	go func() { h.done <- h.Run(ctx) }()
-	t.Cleanup(h.stop)
-	<-h.Recovered()
+	h := &hub{t: t}
+	h.Engine, h.stop = enginetest.Start(t, c, agents...)
 	return h
-}
-
-func (h *hub) register(name task.Agent, x a2asrv.AgentExecutor) {
-	h.t.Helper()
-	card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name)}}}
-	if err := h.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
-		h.t.Fatal(err)
-	}
-}
-
-func (h *hub) stop() {
-	h.cancel()
-	if _, ok := <-h.done; ok {
-		close(h.done)
-	}
 }
 
 var alice = &op.Caller{Principal: &auth.Principal{ID: "alice"}}

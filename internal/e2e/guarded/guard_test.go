@@ -3,10 +3,7 @@ package guarded_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -163,20 +160,8 @@ func outsider(t *testing.T) string {
 		hub.Handle(&a2a.AgentCard{Name: "card-" + kind, Description: text, Skills: skills[:1]}, talk)
 	}
 	hub.Handle(&a2a.AgentCard{Name: "stranger", Description: "A stranger.", Skills: skills}, talk)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- hub.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil && !errors.Is(err, http.ErrServerClosed) {
-			t.Errorf("the stranger ends with %v", err)
-		}
-	})
-	return "http://" + l.Addr().String()
+	url, _ := hubtest.Run(t, hub)
+	return url
 }
 
 var keyOfResult = regexp.MustCompile(`under exactly this key:\n(\S+)`)

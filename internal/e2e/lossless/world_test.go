@@ -2,11 +2,9 @@ package lossless
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -31,6 +29,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/worker"
 )
 
@@ -90,29 +89,17 @@ func startHub(t *testing.T, store task.Store, agents map[task.Agent]a2asrv.Agent
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	running, end := context.WithCancel(context.Background())
 	beside, last := context.WithCancel(context.Background())
-	var inner, outer sync.WaitGroup
-	binding := grpcbind.New(grpcbind.Config{Engine: e})
-	inner.Go(func() { _ = binding.Serve(running, l) })
-	inner.Go(func() {
-		if err := e.Run(running); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("engine: %v", err)
-		}
-	})
+	var outer sync.WaitGroup
 	if run != nil {
 		outer.Go(func() { _ = run(beside) })
 	}
-	s := httptest.NewServer(httpfront.New(httpfront.Config{Engine: e}))
+	web, grpcAddr, end := hubtest.Serve(t, hubtest.Parts{
+		Engine: e, Front: httpfront.New(httpfront.Config{Engine: e}), GRPC: grpcbind.New(grpcbind.Config{Engine: e}),
+	})
 	<-e.Recovered()
-	return &hub{url: s.URL, grpc: l.Addr().String(), stop: func() {
+	return &hub{url: "http://" + web, grpc: grpcAddr, stop: func() {
 		end()
-		s.Close()
-		inner.Wait()
 		last()
 		outer.Wait()
 	}}

@@ -2,11 +2,9 @@ package reading_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent/remote"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -216,24 +215,8 @@ func startHub(t *testing.T, f *far) *near {
 // serve runs a hub until the test ends.
 func serve(t *testing.T, hub *parley.Hub) *near {
 	t.Helper()
-	n := new(near)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.url = "http://" + l.Addr().String()
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := hub.Serve(ctx, l); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		wg.Wait()
-	})
-	return n
+	url, _ := hubtest.Run(t, hub)
+	return &near{url: url}
 }
 
 // send sends a message and returns the task of the answer.

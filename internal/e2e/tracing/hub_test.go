@@ -13,7 +13,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/push"
 	"github.com/parley-a2a/parley/store/sqlitestore"
@@ -155,22 +155,8 @@ type hub struct {
 // serve starts h.
 func serve(t *testing.T, h *parley.Hub) *hub {
 	t.Helper()
-	srv := httptest.NewServer(h.Handler())
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := h.Run(ctx); err != nil {
-			t.Errorf("Run = %v", err)
-		}
-	})
-	stop := sync.OnceFunc(func() {
-		cancel()
-		wg.Wait()
-		srv.Close()
-		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	})
-	t.Cleanup(stop)
-	return &hub{h, t, srv.URL, stop}
+	url, stop := hubtest.Run(t, h)
+	return &hub{h, t, url, stop}
 }
 
 // shell registers an agent that runs a script.

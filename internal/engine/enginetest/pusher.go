@@ -1,6 +1,6 @@
-// Package enginetest provides a pusher for tests of the engine and of the packages in front of
-// it. It delivers nothing. It records the engine's calls, and reports those that break the
-// engine's contract.
+// Package enginetest runs engines in tests, and provides a pusher for tests of the engine and of the
+// packages in front of it. The pusher delivers nothing. It records the calls of the engine, and reports
+// those that break its contract.
 package enginetest
 
 import (

@@ -2,7 +2,6 @@ package adminapi_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/agents/builtin"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -24,21 +24,7 @@ import (
 // logged returns a handler with a task of clerk that has ended, and its id.
 func logged(t *testing.T) (*adminapi.Handler, a2a.TaskID) {
 	t.Helper()
-	e := engine.New(engine.Config{Store: new(memstore.Store)})
-	echo := builtin.Agents()[0]
-	if err := e.Register(engine.Agent{Name: echo.Name, Card: echo.Card, Executor: echo.Executor}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- e.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the engine ended with %v", err)
-		}
-	})
-	<-e.Recovered()
+	e, _ := enginetest.Start(t, engine.Config{Store: new(memstore.Store)}, enginetest.Agent("echo", builtin.Agents()[0].Executor))
 	body := []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"one two"}]}`)
 	a, err := e.Send(t.Context(), &op.Caller{Principal: clerk}, &op.Send{Message: op.Message{ID: "m", MediaTypes: []string{""}, Body: body}})
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/exchange"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
@@ -33,20 +33,8 @@ type yielder = func(a2a.Event, error) bool
 // start runs an engine with one agent; stop ends it.
 func start(t *testing.T, run agent.Func) (e *engine.Engine, stop func()) {
 	t.Helper()
-	e = engine.New(engine.Config{Store: new(memstore.Store), Limits: limits.Limits{DrainTimeout: time.Nanosecond}})
-	if err := e.Register(engine.Agent{Name: "agent", Card: &a2a.AgentCard{Name: "agent"}, Executor: run}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = e.Run(ctx) })
-	stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
-	})
-	t.Cleanup(stop)
-	<-e.Recovered()
-	return e, stop
+	cfg := engine.Config{Store: new(memstore.Store), Limits: limits.Limits{DrainTimeout: time.Nanosecond}}
+	return enginetest.Start(t, cfg, enginetest.Agent("agent", run))
 }
 
 func caller() *op.Caller { return &op.Caller{Principal: &auth.Principal{ID: "ann"}} }

@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/task"
@@ -177,23 +178,7 @@ func startEngineWith(t testing.TB, cfg engine.Config, agents ...engine.Agent) *e
 	if cfg.Store == nil {
 		cfg.Store = new(memstore.Store)
 	}
-	e := engine.New(cfg)
-	for _, a := range agents {
-		if err := e.Register(a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := e.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("engine: %v", err)
-		}
-	})
-	t.Cleanup(func() {
-		cancel()
-		wg.Wait()
-	})
+	e, _ := enginetest.Start(t, cfg, agents...)
 	return e
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/client"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/front/inside"
 	"github.com/parley-a2a/parley/internal/limits"
@@ -51,20 +52,13 @@ type hub struct {
 func start(t *testing.T, cfg engine.Config) *hub {
 	t.Helper()
 	cfg.Store, cfg.DrainTimeout, cfg.Body = new(memstore.Store), -1, 64<<10
-	h := &hub{engine: engine.New(cfg)}
-	if err := h.engine.Register(engine.Agent{Name: "two", Card: &a2a.AgentCard{Name: "two"}, Executor: two}); err != nil {
-		t.Fatal(err)
-	}
+	h := new(hub)
+	h.engine, _ = enginetest.Start(t, cfg, enginetest.Agent("two", two))
 	h.calls = &inside.Binding{Engine: h.engine, Logger: slog.New(slog.DiscardHandler)}
 	h.http.Handler = httpfront.New(httpfront.Config{Engine: h.engine, Limits: cfg.Limits}).Inside()
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- h.engine.Run(ctx) }()
 	t.Cleanup(func() {
 		h.http.Close()
 		h.calls.Close()
-		stop()
-		<-done
 	})
 	return h
 }

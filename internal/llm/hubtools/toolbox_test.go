@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/llm/hubclient"
 	"github.com/parley-a2a/parley/internal/outbound/inprocess"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,22 +61,10 @@ func (a *asker) start(t *testing.T) *hubclient.Hub {
 // serve serves a hub until the test ends, and returns a client of it.
 func serve(t *testing.T, hub *parley.Hub) *hubclient.Hub {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- hub.Serve(ctx, l) }()
+	url, _ := hubtest.Run(t, hub)
 	transport := new(http.Transport)
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("Serve = %v", err)
-		}
-	})
-	return &hubclient.Hub{URL: "http://" + l.Addr().String(), HTTP: &http.Client{Transport: transport}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &hubclient.Hub{URL: url, HTTP: &http.Client{Transport: transport}}
 }
 
 // toolOf returns a tool of a box.

@@ -3,7 +3,6 @@ package caller_test
 import (
 	"context"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -35,21 +35,8 @@ func startHub(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	binding := grpcbind.New(grpcbind.Config{Engine: e})
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 2)
-	go func() { done <- e.Run(ctx) }()
-	go func() { done <- binding.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		<-done
-		<-done
-	})
-	return l.Addr().String()
+	_, address, _ := hubtest.Serve(t, hubtest.Parts{Engine: e, GRPC: grpcbind.New(grpcbind.Config{Engine: e})})
+	return address
 }
 
 func dial(t *testing.T, address, agent string, version a2a.ProtocolVersion) *peer.Peer {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/push"
 )
 
@@ -27,19 +26,8 @@ func startHub(t *testing.T) string {
 	for _, a := range builtin.Agents() {
 		hub.Handle(a.Card, a.Executor)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- hub.Serve(ctx, l) }()
-	t.Cleanup(func() {
-		stop()
-		<-done
-		http.DefaultClient.CloseIdleConnections()
-	})
-	return "http://" + l.Addr().String()
+	url, _ := hubtest.Run(t, hub)
+	return url
 }
 
 // tongue is a binding and dialect of the hub.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/llm"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,9 +29,8 @@ type yielder = func(a2a.Event, error) bool
 
 // hub is a hub with agents for AG-UI clients. It records the messages of the agents.
 type hub struct {
-	*httptest.Server
-
-	t *testing.T
+	URL string
+	t   *testing.T
 
 	mu   sync.Mutex // guards the fields below
 	msgs []*a2a.Message
@@ -53,17 +52,7 @@ func start(t *testing.T) *hub {
 			run(ctx, x, yield)
 		}))
 	}
-	h.Server = httptest.NewServer(p.Handler())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = p.Run(ctx) })
-	t.Cleanup(func() {
-		h.CloseClientConnections()
-		cancel()
-		running.Wait()
-		h.Close()
-	})
-	<-p.Engine().Recovered()
+	h.URL, _ = hubtest.Run(t, &p)
 	return h
 }
 
@@ -170,7 +159,7 @@ func (h *hub) post(path, body string) (int, string) {
 		h.t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := h.Client().Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		h.t.Fatal(err)
 	}

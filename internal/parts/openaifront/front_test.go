@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,8 +46,7 @@ func (s *seen) last() *a2a.Message {
 
 // hub is a hub with agents for chat clients.
 type hub struct {
-	*httptest.Server
-
+	URL  string
 	t    *testing.T
 	seen seen
 	// gate lets the agent slow continue.
@@ -60,18 +59,7 @@ func start(t *testing.T, authenticator auth.Authenticator) *hub {
 	h := &hub{t: t, gate: make(chan struct{})}
 	hub := &parley.Hub{Auth: authenticator, Limits: parley.Limits{Body: 1 << 20}}
 	h.agents(hub)
-	h.Server = httptest.NewServer(hub.Handler())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = hub.Run(ctx) })
-	t.Cleanup(func() {
-		h.Server.CloseClientConnections()
-		cancel()
-		running.Wait()
-		h.Close()
-		http.DefaultClient.CloseIdleConnections()
-	})
-	<-hub.Engine().Recovered()
+	h.URL, _ = hubtest.Run(t, hub)
 	return h
 }
 

@@ -6,9 +6,9 @@
 // [Start] runs the real command with its own configuration and data folder. [Hub.Kill] ends it
 // at once, and [Hub.Start] starts it again with the same address and data. [New] creates a hub
 // without starting it, for hubs whose configurations contain each other's addresses. [Launch]
-// runs any other command, such as a worker. [Serve] serves an engine that the test has
-// assembled itself. [InMemory] serves a hub with one agent whose connections are in memory, so
-// that it runs in a synctest bubble.
+// runs any other command, such as a worker. [Run] serves a parley.Hub, and [Serve] an engine that
+// the test has assembled itself. [InMemory] serves a hub with one agent whose connections are in
+// memory, so that it runs in a synctest bubble. Package enginetest runs an engine alone.
 //
 // The command is built when a test first needs it, once for all tests of a package.
 // PARLEY_BINARY names a command to use instead, which may be built with the race detector.
