@@ -21,6 +21,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/approval"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/limits"
@@ -97,9 +98,10 @@ func (w *fixture) start() {
 		w.mu.Unlock()
 		w.agent(ctx, ec, yield)
 	}), w.traits)
-	w.hub = engine.New(engine.Config{Store: w.store, Questions: w.questions, Limits: limits.Limits{DrainTimeout: cmp.Or(w.drain, -1)}, Observer: engine.ObserverFuncs{OnAdmitted: func(p *auth.Principal) {
+	var agents []engine.Agent
+	cfg := engine.Config{Store: w.store, Questions: w.questions, Limits: limits.Limits{DrainTimeout: cmp.Or(w.drain, -1)}, Observer: engine.ObserverFuncs{OnAdmitted: func(p *auth.Principal) {
 		w.trust.RecordContact(trust.Subject(p.ID), time.Now())
-	}}})
+	}}}
 	for name, x := range map[task.Agent]a2asrv.AgentExecutor{
 		"desk": g.Wrap(counted, approval.Policy{Skills: []string{"desk"}}),
 		"shop": g.Wrap(counted, approval.Policy{Gated: []string{"sell"}, Skills: []string{"sell", "show"}}),
@@ -107,25 +109,19 @@ func (w *fixture) start() {
 			yield(status(ec, a2a.TaskStateCompleted, "in short: "+fmt.Sprint(len(agent.Text(ec.Message)) > 100)), nil)
 		}),
 	} {
-		card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name)}}}
+		a := enginetest.Agent(name, x)
 		if name == "shop" {
-			card.Skills = []a2a.AgentSkill{{ID: "sell"}, {ID: "show"}}
+			a.Card.Skills = []a2a.AgentSkill{{ID: "sell"}, {ID: "show"}}
 		}
-		if err := w.hub.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
-			w.t.Fatal(err)
-		}
+		agents = append(agents, a)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	all.Go(func() {
-		if err := w.hub.Run(ctx); err != nil {
-			w.t.Errorf("Run: %v", err)
-		}
-	})
-	all.Go(func() { _ = w.in.Run(ctx) })
-	w.stop = sync.OnceFunc(func() { cancel(); all.Wait() })
+	var inboxes sync.WaitGroup
+	inboxes.Go(func() { _ = w.in.Run(ctx) })
+	e, end := enginetest.Start(w.t, cfg, agents...)
+	w.hub = e
+	w.stop = sync.OnceFunc(func() { cancel(); inboxes.Wait(); end() })
 	w.t.Cleanup(w.stop)
-	<-w.hub.Recovered()
 }
 
 // restart stops the hub while all runs wait, and starts another one.

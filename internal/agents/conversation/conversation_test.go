@@ -18,12 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/conversation"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/llm"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -133,21 +133,15 @@ func start(t *testing.T, store task.Store, tools bool) *hub {
 		}
 		return &c, nil
 	}}
-	p := &parley.Hub{Store: store}
-	p.Handle(&a2a.AgentCard{Name: "talk", Version: "1"}, h.agent)
-	h.e = p.Engine().(*engine.Engine)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = p.Run(ctx) })
+	e, end := enginetest.Start(t, engine.Config{Store: store}, enginetest.Agent("talk", h.agent))
+	h.e = e
 	h.stop = sync.OnceFunc(func() {
-		cancel()
-		running.Wait()
+		end()
 		if err := h.agent.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(h.stop)
-	<-h.e.Recovered()
 	return h
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/scripted"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
@@ -56,23 +57,21 @@ func startConfigured(t testing.TB, cfg engine.Config, agents map[task.Agent]a2as
 	if cfg.Store == nil {
 		cfg.Store = new(memstore.Store)
 	}
-	h := &hub{Engine: engine.New(cfg), t: t}
-	var all sync.WaitGroup
-	ctx, cancel := context.WithCancel(context.Background())
-	if responder.Inbox != nil {
-		responder.Inbox.Deliver = question.Deliver(h.Engine)
-		all.Go(func() { _ = responder.Inbox.Run(ctx) })
-	}
+	var all []engine.Agent
 	for name, x := range agents {
-		card := &a2a.AgentCard{Name: string(name), DefaultInputModes: []string{"text/plain"}, Skills: []a2a.AgentSkill{{ID: string(name)}}}
-		if err := h.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
-			t.Fatal(err)
-		}
+		a := enginetest.Agent(name, x)
+		a.Card.DefaultInputModes = []string{"text/plain"}
+		all = append(all, a)
 	}
-	all.Go(func() { _ = h.Run(ctx) })
-	h.stop = func() { cancel(); all.Wait() }
+	e, end := enginetest.Start(t, cfg, all...)
+	ctx, cancel := context.WithCancel(context.Background())
+	var inboxes sync.WaitGroup
+	if responder.Inbox != nil {
+		responder.Inbox.Deliver = question.Deliver(e)
+		inboxes.Go(func() { _ = responder.Inbox.Run(ctx) })
+	}
+	h := &hub{Engine: e, t: t, stop: func() { cancel(); inboxes.Wait(); end() }}
 	t.Cleanup(h.stop)
-	<-h.Recovered()
 	return h
 }
 
