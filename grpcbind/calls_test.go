@@ -34,62 +34,6 @@ func artifactText(t *pb.Task) string {
 	return b.String()
 }
 
-func TestSendMessage(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, words, nil)
-	r := textRequest("one two three")
-	r.Message.ContextId = "ctx: 1/ä"
-	got := h.send(r)
-	if got.GetStatus().GetState() != pb.TaskState_TASK_STATE_COMPLETED || artifactText(got) != "one two three" {
-		t.Errorf("SendMessage = %v, want the words in a completed task", got)
-	}
-	if got.GetContextId() != "ctx: 1/ä" {
-		t.Errorf("contextId = %q, want it verbatim", got.GetContextId())
-	}
-	want := proto.CloneOf(r.GetMessage())
-	want.TaskId = got.GetId()
-	if diff := cmp.Diff([]*pb.Message{want}, got.GetHistory(), protocmp.Transform()); diff != "" {
-		t.Errorf("history mismatch (-want +got):\n%s", diff)
-	}
-	if at := got.GetStatus().GetTimestamp(); !at.IsValid() || at.GetNanos()%1e6 != 0 {
-		t.Errorf("timestamp = %v, want whole milliseconds", at)
-	}
-}
-
-func TestSendMessageAnswersWithAMessage(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, brief, nil)
-	got, err := h.client.SendMessage(t.Context(), textRequest("hello"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := got.GetMessage()
-	if m.GetParts()[0].GetText() != "hi" || m.GetRole() != pb.Role_ROLE_AGENT || m.GetContextId() == "" || m.GetTaskId() != "" {
-		t.Errorf("SendMessage = %v, want the agent's message with a context and no task", got)
-	}
-}
-
-func TestHistoryLength(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, ask, nil)
-	task := h.send(textRequest("begin"))
-	follow := textRequest("seven")
-	follow.Message.TaskId = task.GetId()
-	h.send(follow)
-	for _, tt := range []struct {
-		n    *int32
-		want int
-	}{{nil, 3}, {proto.Int32(0), 0}, {proto.Int32(1), 1}, {proto.Int32(100), 3}} {
-		got, err := h.client.GetTask(t.Context(), &pb.GetTaskRequest{Id: task.GetId(), HistoryLength: tt.n})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(got.GetHistory()) != tt.want {
-			t.Errorf("GetTask with historyLength %v has %d messages, want %d", tt.n, len(got.GetHistory()), tt.want)
-		}
-	}
-}
-
 // TestParts sends each kind of content there and back.
 func TestParts(t *testing.T) {
 	t.Parallel()
@@ -120,61 +64,6 @@ func TestParts(t *testing.T) {
 	}
 	if diff := cmp.Diff(meta, got.GetArtifacts()[0].GetMetadata(), protocmp.Transform()); diff != "" {
 		t.Errorf("metadata mismatch (-want +got):\n%s", diff)
-	}
-}
-
-func TestListTasks(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, words, agents{"ask": ask})
-	for _, text := range []string{"a", "b", "c"} {
-		r := textRequest(text)
-		r.Message.ContextId = "letters"
-		h.send(r)
-	}
-	open := h.send(to("ask", textRequest("d")))
-	list := func(r *pb.ListTasksRequest) *pb.ListTasksResponse {
-		t.Helper()
-		got, err := h.client.ListTasks(t.Context(), r)
-		if err != nil {
-			t.Fatalf("ListTasks(%v): %v", r, err)
-		}
-		return got
-	}
-	first := list(&pb.ListTasksRequest{ContextId: "letters", PageSize: proto.Int32(2), IncludeArtifacts: proto.Bool(true)})
-	if len(first.GetTasks()) != 2 || first.GetTotalSize() != 3 || first.GetPageSize() != 2 || first.GetNextPageToken() == "" {
-		t.Fatalf("first page = %v, want 2 of 3 tasks and a token", first)
-	}
-	if artifactText(first.GetTasks()[0]) != "c" {
-		t.Errorf("the newest task has %q, want its artifact", artifactText(first.GetTasks()[0]))
-	}
-	last := list(&pb.ListTasksRequest{ContextId: "letters", PageSize: proto.Int32(2), PageToken: first.GetNextPageToken()})
-	if len(last.GetTasks()) != 1 || last.GetNextPageToken() != "" || len(last.GetTasks()[0].GetArtifacts()) != 0 {
-		t.Errorf("last page = %v, want 1 task without artifacts and no token", last)
-	}
-	listed := list(&pb.ListTasksRequest{ContextId: "letters", HistoryLength: proto.Int32(1)}).GetTasks()[0]
-	if len(listed.GetHistory()) != 1 || len(listed.GetArtifacts()) != 0 {
-		t.Errorf("a task of a list with history = %v, want one message and no artifacts", listed)
-	}
-	for name, tt := range map[string]struct {
-		r    *pb.ListTasksRequest
-		want int
-	}{
-		"all":     {&pb.ListTasksRequest{}, 4},
-		"tenant":  {&pb.ListTasksRequest{Tenant: "ask"}, 1},
-		"status":  {&pb.ListTasksRequest{Status: pb.TaskState_TASK_STATE_INPUT_REQUIRED}, 1},
-		"since":   {&pb.ListTasksRequest{StatusTimestampAfter: open.GetStatus().GetTimestamp()}, 1},
-		"future":  {&pb.ListTasksRequest{StatusTimestampAfter: timestamppb.New(open.GetStatus().GetTimestamp().AsTime().AddDate(1, 0, 0))}, 0},
-		"zero":    {&pb.ListTasksRequest{PageSize: proto.Int32(0)}, 4},
-		"nowhere": {&pb.ListTasksRequest{ContextId: "none"}, 0},
-	} {
-		got := list(tt.r)
-		// Statuses of the same millisecond are all "since".
-		if name == "since" && len(got.GetTasks()) >= tt.want {
-			continue
-		}
-		if len(got.GetTasks()) != tt.want || got.GetPageSize() != 50 {
-			t.Errorf("%s: got %d tasks on a page of %d, want %d of 50", name, len(got.GetTasks()), got.GetPageSize(), tt.want)
-		}
 	}
 }
 
@@ -428,32 +317,6 @@ var byToken = auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principa
 	}
 	return &auth.Principal{ID: name}, nil
 })
-
-func TestCallers(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{Auth: byToken}, ask, nil)
-	alice, bob := with(t.Context(), "authorization", "Bearer alice"), with(t.Context(), "authorization", "Bearer bob")
-	a, err := h.client.SendMessage(alice, textRequest("x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := a.GetTask().GetId()
-	if _, err := h.client.GetTask(alice, &pb.GetTaskRequest{Id: id}); err != nil {
-		t.Errorf("GetTask of the owner: %v", err)
-	}
-	_, err = h.client.GetTask(bob, &pb.GetTaskRequest{Id: id})
-	_, missing := h.client.GetTask(bob, &pb.GetTaskRequest{Id: "none"})
-	if diff := cmp.Diff(failureOf(t, missing), failureOf(t, err)); diff != "" {
-		t.Errorf("a foreign task differs from a missing one (-missing +foreign):\n%s", diff)
-	}
-	s, err := h.client.SubscribeToTask(bob, &pb.SubscribeToTaskRequest{Id: id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Recv(); failureOf(t, err).Reason != "TASK_NOT_FOUND" {
-		t.Errorf("SubscribeToTask to a foreign task: %v, want TASK_NOT_FOUND", err)
-	}
-}
 
 func TestUnauthenticated(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -66,38 +67,21 @@ func opened(t *testing.T, s stream, err error) stream {
 
 func lastEventID(s stream) string { return strings.Join(s.Trailer().Get("last-event-id"), ",") }
 
-func TestSendStreamingMessage(t *testing.T) {
+// TestLastEventID checks that a stream ends with the version of its last change, in both versions of
+// the protocol.
+func TestLastEventID(t *testing.T) {
 	t.Parallel()
 	h := start(t, grpcbind.Config{}, words, nil)
 	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("one two three"))
-	all, err := drain(opened(t, s, err))
-	if err != nil {
+	if _, err := drain(opened(t, s, err)); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{
-		"task:SUBMITTED", "status:WORKING",
-		"artifact:one :false:false", "artifact:two :true:false", "artifact:three:true:true", "status:COMPLETED",
+	old, err := h.legacy().SendStreamingMessage(t.Context(), textRequest0("one two"))
+	if _, err := drain0(old, err); err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, shapes(all)); diff != "" {
-		t.Errorf("stream mismatch (-want +got):\n%s", diff)
-	}
-	if got := lastEventID(s); got != "6" {
-		t.Errorf("trailer last-event-id = %q, want 6", got)
-	}
-	task, last := all[0].GetTask(), all[len(all)-1].GetStatusUpdate()
-	if task.GetId() == "" || last.GetTaskId() != task.GetId() || last.GetContextId() != task.GetContextId() {
-		t.Errorf("ids of the task (%s, %s) and its last event (%s, %s) differ",
-			task.GetId(), task.GetContextId(), last.GetTaskId(), last.GetContextId())
-	}
-}
-
-func TestStreamOfAMessage(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, brief, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("x"))
-	all, err := drain(opened(t, s, err))
-	if diff := cmp.Diff([]string{"message:hi"}, shapes(all)); err != nil || diff != "" {
-		t.Errorf("error %v, stream mismatch (-want +got):\n%s", err, diff)
+	if got, older := s.Trailer().Get("last-event-id"), old.Trailer().Get("last-event-id"); !slices.Equal(got, []string{"6"}) || !slices.Equal(older, []string{"5"}) {
+		t.Errorf("trailers last-event-id = %q and %q, want 6 and 5", got, older)
 	}
 }
 
@@ -127,56 +111,6 @@ func TestStreamEndsWithAQuestion(t *testing.T) {
 	all, err = drain(sub)
 	if diff := cmp.Diff([]string{"status:COMPLETED"}, shapes(all)); err != nil || diff != "" {
 		t.Errorf("error %v, subscription mismatch (-want +got):\n%s", err, diff)
-	}
-}
-
-func TestSubscribe(t *testing.T) {
-	t.Parallel()
-	x := newHolder()
-	h := start(t, grpcbind.Config{}, x, nil)
-	id := h.begin(x, textRequest("x")).GetId()
-	const readers = 3
-	var subs []stream
-	for range readers {
-		s, err := h.client.SubscribeToTask(t.Context(), &pb.SubscribeToTaskRequest{Id: id})
-		m, err := opened(t, s, err).Recv()
-		if err != nil || shape(m) != "task:WORKING" || m.GetTask().GetStatus().GetMessage().GetParts()[0].GetText() != "busy" {
-			t.Fatalf("subscription begins with %v, %v; want the current task", m, err)
-		}
-		subs = append(subs, s)
-	}
-	close(x.letGo)
-	for i, s := range subs {
-		all, err := drain(s)
-		if diff := cmp.Diff([]string{"status:COMPLETED"}, shapes(all)); err != nil || diff != "" {
-			t.Errorf("reader %d: error %v, mismatch (-want +got):\n%s", i, err, diff)
-		}
-	}
-}
-
-// TestResume reads a finished task from each of its versions.
-func TestResume(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, words, nil)
-	s, err := h.client.SendStreamingMessage(t.Context(), textRequest("one two"))
-	all, err := drain(opened(t, s, err))
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := &pb.SubscribeToTaskRequest{Id: all[0].GetTask().GetId()}
-	for seen := 1; seen <= len(all); seen++ {
-		s, err := h.client.SubscribeToTask(with(t.Context(), "last-event-id", strconv.Itoa(seen)), id)
-		got, err := drain(opened(t, s, err))
-		if diff := cmp.Diff(shapes(all[seen:]), shapes(got)); err != nil || diff != "" {
-			t.Errorf("after version %d: error %v, mismatch (-want +got):\n%s", seen, err, diff)
-		}
-	}
-	for _, bad := range []string{"0", "-1", "7", "x", "99999999999999999999"} {
-		s, err := h.client.SubscribeToTask(with(t.Context(), "last-event-id", bad), id)
-		_, err = drain(opened(t, s, err))
-		if got := failureOf(t, err); got.Reason != "UNSUPPORTED_OPERATION" {
-			t.Errorf("after version %q: %v, want the refusal of a finished task", bad, err)
-		}
 	}
 }
 

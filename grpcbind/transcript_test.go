@@ -5,26 +5,33 @@ import (
 	"strings"
 	"testing"
 
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/parley-a2a/parley/grpcbind"
 	"github.com/parley-a2a/parley/internal/testing/grpctest"
 	"github.com/parley-a2a/parley/internal/testing/transcript"
 )
 
-// TestTranscripts replays the transcripts. A request of gRPC is "CALL method" with metadata for
-// headers and a body in ProtoJSON; an answer is the number of the status and the messages, or
+// TestTranscripts replays the transcripts. A request of gRPC is "CALL method", or "CALL3 method" in
+// v0.3, with metadata for headers and a body in ProtoJSON; an answer is the number of the status and the messages, or
 // the status with its details.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Suite{
 		Files: "testdata/*.txtar",
-		Start: func(t *testing.T, _ transcript.Story) transcript.Server {
-			h := start(t, grpcbind.Config{}, mirror, agents{"ask": ask, "plain": mirror})
+		Start: func(t *testing.T, s transcript.Story) transcript.Server {
+			cfg := grpcbind.Config{}
+			if strings.HasSuffix(s.Name, "push") {
+				cfg = pushing(cfg)
+			}
+			h := start(t, cfg, mirror, agents{"ask": ask, "plain": mirror, "brief": brief, "words": words, "extended": words})
 			// ProtoJSON omits the fraction of a whole second.
 			whole := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
-			return transcript.Server{Do: h.exchange, Masks: []transcript.Mask{{Name: "$TIME", Pattern: whole}}}
+			token := regexp.MustCompile(`"nextPageToken":"([\w-]+)"`)
+			return transcript.Server{Do: h.exchange, Masks: []transcript.Mask{{Name: "$TIME", Pattern: whole}, {Name: "$TOKEN", Pattern: token}}}
 		},
 	}.Run(t)
 }
@@ -32,8 +39,9 @@ func TestTranscripts(t *testing.T) {
 // exchange makes a call of a transcript.
 func (h *hub) exchange(r transcript.Request) transcript.Response {
 	h.t.Helper()
-	if r.Method != "CALL" {
-		h.t.Fatalf("%s is no call", r.Method)
+	services := map[string]protoreflect.ServiceDescriptor{
+		"CALL":  pb.File_a2av1_proto.Services().ByName("A2AService"),
+		"CALL3": pb0.File_a2a_proto.Services().ByName("A2AService"),
 	}
 	ctx := h.t.Context()
 	for _, header := range r.Headers {
@@ -41,7 +49,7 @@ func (h *hub) exchange(r transcript.Request) transcript.Response {
 		ctx = with(ctx, name, value)
 	}
 	var lines []string
-	c := grpctest.Client{Conn: h.conn, Service: pb.File_a2av1_proto.Services().ByName("A2AService")}
+	c := grpctest.Client{Conn: h.conn, Service: services[r.Method]}
 	err := c.Call(ctx, r.Path, r.Body, func(line string) bool {
 		lines = append(lines, line)
 		return true

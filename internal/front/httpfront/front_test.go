@@ -271,34 +271,6 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// TestCallersSeeOnlyTheirOwn checks that a task of another caller gives the same answer as a
-// missing one.
-func TestCallersSeeOnlyTheirOwn(t *testing.T) {
-	t.Parallel()
-	h := startHub(t, httpfront.Config{Auth: byKey()}, everyone()...)
-	mine := strings.Replace(message("x"), `"role"`, `"taskId":"t","role"`, 1)
-	if got := h.do("POST", "/v1/a2a/message:send", mine, "Authorization: Bearer ann"); got.code != 200 {
-		t.Fatalf("send = %d %s", got.code, got.body)
-	}
-	const bob = "Authorization: Bearer bob"
-	for _, tt := range []struct{ method, path string }{
-		{"GET", "/v1/a2a/tasks/%s"}, {"POST", "/v1/a2a/tasks/%s:cancel"}, {"GET", "/v1/a2a/tasks/%s:subscribe"},
-	} {
-		foreign := h.do(tt.method, fmt.Sprintf(tt.path, "t"), "", bob, "Last-Event-ID: 1")
-		missing := h.do(tt.method, fmt.Sprintf(tt.path, "u"), "", bob, "Last-Event-ID: 1")
-		if foreign.code != 404 || foreign.body != missing.body {
-			t.Errorf("%s %s: foreign %d %s, missing %d %s; want the same 404",
-				tt.method, tt.path, foreign.code, foreign.body, missing.code, missing.body)
-		}
-	}
-	if got := h.do("GET", "/v1/a2a/tasks", "", bob); !strings.Contains(got.body, `"totalSize":0`) {
-		t.Errorf("list of bob = %s, want nothing", got.body)
-	}
-	if got := h.do("GET", "/v1/a2a/tasks/t", "", "Authorization: Bearer ann"); got.code != 200 {
-		t.Errorf("get of ann = %d", got.code)
-	}
-}
-
 // TestHiddenErrors checks that internal error texts reach the operator only.
 func TestHiddenErrors(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
@@ -72,99 +70,8 @@ func allEvents(t *testing.T, resp *http.Response) []sseEvent {
 	}
 }
 
-// readTo reads the events up to the one with the given id. The body of resp then starts after
-// it.
-func readTo(t *testing.T, resp *http.Response, id string) []sseEvent {
-	t.Helper()
-	body := resp.Body
-	r := bufio.NewReader(body)
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{r, body}
-	for all := []sseEvent(nil); ; {
-		e, err := nextEvent(r)
-		if err != nil {
-			t.Fatalf("stream ended before event %s: %v", id, err)
-		}
-		if all = append(all, e); e.id == id {
-			return all
-		}
-	}
-}
-
 func withTask(id, body string) string {
 	return strings.Replace(body, `"role"`, `"taskId":"`+id+`","role"`, 1)
-}
-
-// TestResume checks that a reader gets exactly the rest after any version, on both bindings,
-// from a task in progress and from one that has ended.
-func TestResume(t *testing.T) {
-	t.Parallel()
-	words := make(chan string)
-	h := startHub(t, httpfront.Config{}, newAgent("gated", gated(words)))
-	whole := h.open(t.Context(), "POST", "/v1/a2a/message:stream", withTask("t", message("hi")))
-	for i := range 5 {
-		words <- "w" + strconv.Itoa(i)
-	}
-	all := readTo(t, whole, "6")
-	// These follow the task while it is in progress.
-	var early []*http.Response
-	for after := 1; after <= 3; after++ {
-		early = append(early, h.open(t.Context(), "GET", "/v1/a2a/tasks/t:subscribe", "", "Last-Event-ID: "+strconv.Itoa(after)))
-	}
-	close(words)
-	all = append(all, allEvents(t, whole)...)
-	if len(all) != 7 {
-		t.Fatalf("events = %v, want the task, five chunks and the end", all)
-	}
-	for i, e := range all {
-		if e.id != strconv.Itoa(i+1) {
-			t.Errorf("event %d has id %q, want the version", i, e.id)
-		}
-	}
-	for i, resp := range early {
-		if diff := cmp.Diff(all[i+1:], allEvents(t, resp), cmp.AllowUnexported(sseEvent{})); diff != "" {
-			t.Errorf("resumed after %d while it runs: mismatch (-want +got):\n%s", i+1, diff)
-		}
-	}
-	for after := 1; after < len(all); after++ {
-		header := "Last-Event-ID: " + strconv.Itoa(after)
-		got := allEvents(t, h.open(t.Context(), "GET", "/v1/a2a/tasks/t:subscribe", "", header))
-		if diff := cmp.Diff(all[after:], got, cmp.AllowUnexported(sseEvent{})); diff != "" {
-			t.Errorf("resumed after %d: mismatch (-want +got):\n%s", after, diff)
-		}
-		got = allEvents(t, h.open(t.Context(), "POST", "/a2a", rpc("SubscribeToTask", `{"id":"t"}`), v1, header))
-		for i := range got {
-			got[i].data = strings.TrimSuffix(strings.TrimPrefix(got[i].data, `{"jsonrpc":"2.0","id":1,"result":`), "}")
-		}
-		if diff := cmp.Diff(all[after:], got, cmp.AllowUnexported(sseEvent{})); diff != "" {
-			t.Errorf("resumed over JSON-RPC after %d: mismatch (-want +got):\n%s", after, diff)
-		}
-	}
-	if got := h.do("POST", "/a2a", rpc("SubscribeToTask", `{"id":"t"}`), v1, "Last-Event-ID: 7"); got.code != 204 || got.body != "" {
-		t.Errorf("with nothing left = %d %q, want 204", got.code, got.body)
-	}
-}
-
-// TestSubscribeThroughInterruption checks that a subscription begins with the current task and
-// continues through the interrupted state to the end.
-func TestSubscribeThroughInterruption(t *testing.T) {
-	t.Parallel()
-	h := startHub(t, httpfront.Config{}, everyone()...)
-	h.do("POST", "/v1/a2a/ask/message:send", withTask("t", message("weather")))
-	resp := h.open(t.Context(), "POST", "/v1/a2a/tasks/t:subscribe", "")
-	if got := h.do("POST", "/v1/a2a/message:send", withTask("t", message("Rome"))); got.code != 200 {
-		t.Fatalf("answer = %d %s", got.code, got.body)
-	}
-	got := allEvents(t, resp)
-	if len(got) != 3 || !strings.Contains(got[0].data, `{"task":{"id":"t"`) || !strings.Contains(got[0].data, "INPUT_REQUIRED") {
-		t.Fatalf("events = %v, want the waiting task first, then artifact and end", got)
-	}
-	// Version 3 is the message of the caller, which has no frame.
-	if ids := []string{got[0].id, got[1].id, got[2].id}; !cmp.Equal(ids, []string{"2", "4", "5"}) {
-		t.Errorf("ids = %v, want 2, 4, 5", ids)
-	}
 }
 
 // TestKeepAlive checks that a silent stream sends keep-alive comments and nothing else.

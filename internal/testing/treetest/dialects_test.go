@@ -125,7 +125,7 @@ func badProofs(list string, tests, files map[string]bool) []string {
 			problems = append(problems, fmt.Sprintf("%q is neither a test, a transcript, nor a reason for none", name))
 		case m[1] != "" && !tests[m[1]]:
 			problems = append(problems, "there is no test "+m[1])
-		case m[2] != "" && !files["internal/front/httpfront/testdata/"+m[2]+".txtar"]:
+		case m[2] != "" && !files["internal/front/httpfront/testdata/"+m[2]+".txtar"] && !files["grpcbind/testdata/"+m[2]+".txtar"]:
 			problems = append(problems, "there is no transcript "+m[2])
 		}
 	}
