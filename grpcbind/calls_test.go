@@ -3,22 +3,16 @@ package grpcbind_test
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/structpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/grpcbind"
@@ -137,168 +131,6 @@ func TestNothingIsDropped(t *testing.T) {
 	}
 	if ec := <-x.canceled; ec.Metadata["why"] != "test" {
 		t.Errorf("Cancel got metadata %v, want those of the request", ec.Metadata)
-	}
-}
-
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	h := start(t, grpcbind.Config{}, words, nil)
-	for _, tt := range []struct {
-		values []string
-		ok     bool
-	}{
-		{nil, true},
-		{[]string{""}, true},
-		{[]string{"1.0"}, true},
-		{[]string{"1.0.1"}, true},
-		{[]string{"1.0,1.0"}, true},
-		{[]string{"0.3"}, false},
-		{[]string{"99.0"}, false},
-		{[]string{"1.0", "2.0"}, false},
-		{[]string{"1.0, 2.0"}, false},
-	} {
-		ctx := t.Context()
-		for _, v := range tt.values {
-			ctx = with(ctx, "a2a-version", v)
-		}
-		_, err := h.client.ListTasks(ctx, &pb.ListTasksRequest{})
-		if tt.ok {
-			if err != nil {
-				t.Errorf("a2a-version %q: %v", tt.values, err)
-			}
-			continue
-		}
-		want := failure{Code: codes.FailedPrecondition, Reason: "VERSION_NOT_SUPPORTED"}
-		if diff := cmp.Diff(want, failureOf(t, err), cmpopts.IgnoreFields(failure{}, "Meta")); diff != "" {
-			t.Errorf("a2a-version %q mismatch (-want +got):\n%s", tt.values, diff)
-		}
-	}
-}
-
-// nested returns lists nested to a depth.
-func nested(depth int) *structpb.Value {
-	v := structpb.NewNullValue()
-	for range depth {
-		v = structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{v}})
-	}
-	return v
-}
-
-// TestErrors checks the errors that a caller can cause, on the call that they belong to.
-func TestErrors(t *testing.T) {
-	t.Parallel()
-	refusing := &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
-		yield(nil, a2a.NewError(a2a.ErrUnsupportedContentType, "no poems"))
-	}}
-	h := start(t, grpcbind.Config{}, words, agents{"extended": ask, "refusing": refusing})
-	done := h.send(textRequest("done")).GetId()
-	send := func(change func(*pb.SendMessageRequest)) func(context.Context) error {
-		return func(ctx context.Context) error {
-			r := textRequest("x")
-			change(r)
-			_, err := h.client.SendMessage(ctx, r)
-			return err
-		}
-	}
-	list := func(r *pb.ListTasksRequest) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := h.client.ListTasks(ctx, r); return err }
-	}
-	get := func(r *pb.GetTaskRequest) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := h.client.GetTask(ctx, r); return err }
-	}
-	cancel := func(r *pb.CancelTaskRequest) func(context.Context) error {
-		return func(ctx context.Context) error { _, err := h.client.CancelTask(ctx, r); return err }
-	}
-	subscribe := func(r *pb.SubscribeToTaskRequest) func(context.Context) error {
-		return func(ctx context.Context) error {
-			s, err := h.client.SubscribeToTask(ctx, r)
-			if err == nil {
-				_, err = s.Recv()
-			}
-			return err
-		}
-	}
-	card := func(tenant string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			_, err := h.client.GetExtendedAgentCard(ctx, &pb.GetExtendedAgentCardRequest{Tenant: tenant})
-			return err
-		}
-	}
-	invalid := func(fields ...string) failure {
-		return failure{Code: codes.InvalidArgument, Reason: "INVALID_PARAMS", Fields: fields}
-	}
-	notFound := failure{Code: codes.NotFound, Reason: "TASK_NOT_FOUND"}
-	refused := func(reason string) failure { return failure{Code: codes.FailedPrecondition, Reason: reason} }
-	for name, tt := range map[string]struct {
-		call func(context.Context) error
-		want failure
-	}{
-		"no message":       {send(func(r *pb.SendMessageRequest) { r.Message = nil }), invalid("message")},
-		"no message id":    {send(func(r *pb.SendMessageRequest) { r.Message.MessageId = "" }), invalid("message.messageId")},
-		"no role":          {send(func(r *pb.SendMessageRequest) { r.Message.Role = 0 }), invalid("message.role")},
-		"role of an agent": {send(func(r *pb.SendMessageRequest) { r.Message.Role = pb.Role_ROLE_AGENT }), invalid("message.role")},
-		"unknown role":     {send(func(r *pb.SendMessageRequest) { r.Message.Role = 77 }), invalid("message.role")},
-		"no parts":         {send(func(r *pb.SendMessageRequest) { r.Message.Parts = nil }), invalid("message.parts")},
-		"empty part":       {send(func(r *pb.SendMessageRequest) { r.Message.Parts = []*pb.Part{{}} }), invalid("message.parts[0]")},
-		"empty value":      {send(func(r *pb.SendMessageRequest) { r.Message.Parts[0].Content = &pb.Part_Data{Data: &structpb.Value{}} }), invalid()},
-		"infinite value": {send(func(r *pb.SendMessageRequest) {
-			r.Message.Parts[0].Content = &pb.Part_Data{Data: structpb.NewNumberValue(math.Inf(1))}
-		}), invalid()},
-		"deep value": {send(func(r *pb.SendMessageRequest) {
-			r.Message.Parts[0].Content = &pb.Part_Data{Data: nested(200)}
-		}), failure{Code: codes.InvalidArgument, Reason: "PARSE_ERROR"}},
-		"negative history": {send(func(r *pb.SendMessageRequest) {
-			r.Configuration = &pb.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
-		}), invalid("configuration.historyLength")},
-		"unknown agent":       {send(func(r *pb.SendMessageRequest) { r.Tenant = "unknown" }), notFound},
-		"unknown task":        {send(func(r *pb.SendMessageRequest) { r.Message.TaskId = "none" }), notFound},
-		"message to finished": {send(func(r *pb.SendMessageRequest) { r.Message.TaskId = done }), refused("UNSUPPORTED_OPERATION")},
-		"wrong context":       {send(func(r *pb.SendMessageRequest) { r.Message.TaskId, r.Message.ContextId = done, "other" }), invalid("message.contextId")},
-		"inline push": {send(func(r *pb.SendMessageRequest) {
-			r.Configuration = &pb.SendMessageConfiguration{TaskPushNotificationConfig: &pb.TaskPushNotificationConfig{Url: "https://example.com"}}
-		}), refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
-		"refused by the agent":     {send(func(r *pb.SendMessageRequest) { r.Tenant = "refusing" }), failure{Code: codes.InvalidArgument, Reason: "CONTENT_TYPE_NOT_SUPPORTED"}},
-		"get nothing":              {get(&pb.GetTaskRequest{}), invalid("id")},
-		"get unknown":              {get(&pb.GetTaskRequest{Id: "none"}), notFound},
-		"get negative history":     {get(&pb.GetTaskRequest{Id: done, HistoryLength: proto.Int32(-1)}), invalid("historyLength")},
-		"cancel unknown":           {cancel(&pb.CancelTaskRequest{Id: "none"}), notFound},
-		"cancel finished":          {cancel(&pb.CancelTaskRequest{Id: done}), refused("TASK_NOT_CANCELABLE")},
-		"subscribe to unknown":     {subscribe(&pb.SubscribeToTaskRequest{Id: "none"}), notFound},
-		"subscribe to nothing":     {subscribe(&pb.SubscribeToTaskRequest{}), invalid("id")},
-		"subscribe to finished":    {subscribe(&pb.SubscribeToTaskRequest{Id: done}), refused("UNSUPPORTED_OPERATION")},
-		"page too small":           {list(&pb.ListTasksRequest{PageSize: proto.Int32(-1)}), invalid("pageSize")},
-		"page too large":           {list(&pb.ListTasksRequest{PageSize: proto.Int32(101)}), invalid("pageSize")},
-		"foreign token":            {list(&pb.ListTasksRequest{PageToken: "x"}), invalid("pageToken")},
-		"unknown state":            {list(&pb.ListTasksRequest{Status: 99}), invalid("status")},
-		"wild time":                {list(&pb.ListTasksRequest{StatusTimestampAfter: &timestamppb.Timestamp{Nanos: -1}}), invalid()},
-		"list of an unknown agent": {list(&pb.ListTasksRequest{Tenant: "unknown"}), notFound},
-		"no extended card":         {card(""), refused("UNSUPPORTED_OPERATION")},
-		"unset extended card":      {card("extended"), refused("EXTENDED_AGENT_CARD_NOT_CONFIGURED")},
-		"card of an unknown agent": {card("unknown"), notFound},
-		"push create": {func(ctx context.Context) error {
-			_, err := h.client.CreateTaskPushNotificationConfig(ctx, &pb.TaskPushNotificationConfig{TaskId: done})
-			return err
-		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
-		"push get": {func(ctx context.Context) error {
-			_, err := h.client.GetTaskPushNotificationConfig(ctx, &pb.GetTaskPushNotificationConfigRequest{TaskId: done})
-			return err
-		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
-		"push list": {func(ctx context.Context) error {
-			_, err := h.client.ListTaskPushNotificationConfigs(ctx, &pb.ListTaskPushNotificationConfigsRequest{TaskId: done})
-			return err
-		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
-		"push delete": {func(ctx context.Context) error {
-			_, err := h.client.DeleteTaskPushNotificationConfig(ctx, &pb.DeleteTaskPushNotificationConfigRequest{TaskId: done})
-			return err
-		}, refused("PUSH_NOTIFICATION_NOT_SUPPORTED")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := failureOf(t, tt.call(t.Context()))
-			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(failure{}, "Meta")); diff != "" {
-				t.Errorf("mismatch (-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 

@@ -1,12 +1,15 @@
 package grpcbind_test
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -27,7 +30,10 @@ func TestTranscripts(t *testing.T) {
 			if strings.HasSuffix(s.Name, "push") {
 				cfg = pushing(cfg)
 			}
-			h := start(t, cfg, mirror, agents{"ask": ask, "plain": mirror, "brief": brief, "words": words, "extended": words})
+			refusing := &executor{run: func(_ context.Context, _ *a2asrv.ExecutorContext, yield yielder) {
+				yield(nil, a2a.NewError(a2a.ErrUnsupportedContentType, "no poems"))
+			}}
+			h := start(t, cfg, mirror, agents{"refusing": refusing, "ask": ask, "plain": mirror, "brief": brief, "words": words, "extended": words})
 			// ProtoJSON omits the fraction of a whole second.
 			whole := regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 			token := regexp.MustCompile(`"nextPageToken":"([\w-]+)"`)
