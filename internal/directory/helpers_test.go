@@ -233,22 +233,7 @@ func (b *bundle) names() []string {
 }
 
 // logs collects log output.
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logs) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type logs struct{ testenv.Buffer }
 
 func (l *logs) count(text string) int { return strings.Count(l.String(), text) }
 

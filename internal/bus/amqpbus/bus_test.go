@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // startBus returns a bus on a virtual host of its own.
@@ -45,22 +46,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 }
 
 // logText is a log that can be read while other goroutines write.
-type logText struct {
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type logText = testenv.Buffer
 
 func envelope(id string) *bus.Envelope {
 	return &bus.Envelope{ID: id, Type: "test", Source: "test/1", Body: []byte(`"` + id + `"`)}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -144,7 +143,7 @@ func TestOpenDoesNotWait(t *testing.T) {
 	}
 	defer b.Close()
 	if !log.has("not reachable yet") || !log.has("no servers available") || log.has("geheim") {
-		t.Errorf("the log is %s, want that the server is not reachable, without the secret", log.text.String())
+		t.Errorf("the log is %s, want that the server is not reachable, without the secret", log.String())
 	}
 }
 
@@ -223,21 +222,10 @@ func TestStableNames(t *testing.T) {
 }
 
 // lines is a log that a test reads.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+type lines struct{ testenv.Buffer }
 
 func (l *lines) has(part string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), part)
+	return strings.Contains(l.String(), part)
 }
 
 // TestLog has a slow reader, an envelope that goes to Dead, and a lost connection.

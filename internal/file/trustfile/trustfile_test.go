@@ -1,7 +1,6 @@
 package trustfile_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -14,28 +13,14 @@ import (
 
 	"github.com/parley-a2a/parley/internal/file/trustfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/internal/trust"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // log is a writer that several goroutines may use.
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
+type log = testenv.Buffer
 
 func write(t *testing.T, path, text string) {
 	t.Helper()

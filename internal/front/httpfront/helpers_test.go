@@ -1,7 +1,6 @@
 package httpfront_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -24,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
 	"github.com/parley-a2a/parley/internal/store/memstore"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -270,22 +270,7 @@ func byKey() auth.Authenticator {
 }
 
 // logbook is a logger whose records can be read concurrently.
-type logbook struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logbook) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *logbook) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
+type logbook struct{ testenv.Buffer }
 
 func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 

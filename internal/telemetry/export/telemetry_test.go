@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // TestMain checks for leaked goroutines. The tests of this package do not run in parallel,
@@ -116,23 +117,7 @@ func (c *collector) take(path string, b []byte) error {
 }
 
 // journal holds log records, also of goroutines that are still running.
-type journal struct {
-	mu   sync.Mutex // guards the field below
-	text strings.Builder
-}
-
-// Write implements io.Writer.
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
+type journal = testenv.Buffer
 
 // start calls Start with the variables of env and no others.
 func start(t *testing.T, c Config, env map[string]string) (*Telemetry, *journal) {
