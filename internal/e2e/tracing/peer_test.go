@@ -1,6 +1,8 @@
 package tracing
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/testing/dialecttest"
 	"github.com/parley-a2a/parley/internal/testing/mocktest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // TestTraceOfPeers: the calls that follow a task of another agent are spans below those of the
@@ -123,7 +126,11 @@ func TestFailuresOfPeers(t *testing.T) {
 		t.Errorf("span = %+v, want that it failed", got)
 	}
 	s.Close()
-	client := &http.Client{Transport: new(http.Transport)} // a pooled connection would break instead
+	// A pooled connection would break instead, and another program may get the port of the peer.
+	nobody := testenv.Addr(t)
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, nobody)
+	}}}
 	again, err := peer.New(p.Card(), &peer.Options{Name: "failing", Retries: -1, HTTP: client})
 	if err != nil {
 		t.Fatal(err)
