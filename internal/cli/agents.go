@@ -36,7 +36,7 @@ func agentPath(name string) string { return agentsPath + "/" + url.PathEscape(na
 type agentsListCmd struct {
 	hubFlags
 	Skill string `help:"Only agents with this skill." placeholder:"ID"`
-	JSON  bool   `name:"json" help:"Print the agents as JSON, one a line."`
+	format
 }
 
 func (c *agentsListCmd) Run(in interrupts, o *OS) error {
@@ -61,7 +61,7 @@ func (c *agentsListCmd) chosen(all []adminjson.Agent) []adminjson.Agent {
 }
 
 func (c *agentsListCmd) table() *table[*adminjson.Agent] {
-	return &table[*adminjson.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", json: c.JSON, row: func(a *adminjson.Agent) []any {
+	return &table[*adminjson.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", format: c.format, row: func(a *adminjson.Agent) []any {
 		at, trouble := "-", "-"
 		if a.Remote != nil {
 			at, trouble = dash(a.Remote.URL), agentTrouble(a.Remote)
@@ -95,7 +95,7 @@ type agentsSearchCmd struct {
 	hubFlags
 	Query []string `arg:"" help:"The task to find an agent for, in your words."`
 	Limit int      `help:"How many to show." default:"5" placeholder:"N"`
-	JSON  bool     `name:"json" help:"Print the results as JSON, one a line."`
+	format
 }
 
 func (c *agentsSearchCmd) Run(in interrupts, o *OS) error {
@@ -104,7 +104,7 @@ func (c *agentsSearchCmd) Run(in interrupts, o *OS) error {
 	if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
 		return err
 	}
-	return (&table[*adminjson.Result]{id: 2, none: "Nothing fits.", json: c.JSON, row: resultRow, person: resultText}).print(o, each(found.Results))
+	return (&table[*adminjson.Result]{id: 2, none: "Nothing fits.", format: c.format, row: resultRow, person: resultText}).print(o, each(found.Results))
 }
 
 func resultRow(r *adminjson.Result) []any {
@@ -124,12 +124,12 @@ func resultFits(r *adminjson.Result) string {
 type agentsShowCmd struct {
 	hubFlags
 	Name string `arg:"" help:"The name of the agent."`
-	JSON bool   `name:"json" help:"Print the entry as JSON, with the card."`
+	format
 }
 
 func (c *agentsShowCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
-		hubFlags: &c.hubFlags, request: "GET " + agentPath(c.Name), json: c.JSON,
+		hubFlags: &c.hubFlags, request: "GET " + agentPath(c.Name), format: c.format,
 		text: func(a *adminjson.Agent) string { return printable(describeAgent(a)) },
 	}).print(ctx, o)
 }
@@ -189,7 +189,7 @@ type agentsAddCmd struct {
 	BearerEnv     string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
 	NoCredentials bool     `help:"Take away the credentials that the agent has."`
 	HeaderEnv     string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
-	JSON          bool     `name:"json" help:"Print the entry of the agent as JSON."`
+	format
 }
 
 func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
@@ -198,7 +198,7 @@ func (c *agentsAddCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	err = (&asking[adminjson.Agent]{
-		hubFlags: &c.hubFlags, request: "PUT " + agentPath(n.Name), in: n, json: c.JSON,
+		hubFlags: &c.hubFlags, request: "PUT " + agentPath(n.Name), in: n, format: c.format,
 		text: func(a *adminjson.Agent) string {
 			return fmt.Sprintf("registered agent %s at %s\n", plain(a.Name), plain(n.URL))
 		},
@@ -274,13 +274,13 @@ func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err
 
 type agentsRemoveCmd struct {
 	hubFlags
-	JSON bool   `name:"json" help:"Print the former entry as JSON."`
+	format
 	Name string `arg:"" help:"The name of the agent."`
 }
 
 func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminjson.Agent]{
-		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name), json: c.JSON,
+		hubFlags: &c.hubFlags, request: "DELETE " + agentPath(c.Name), format: c.format,
 		text: func(a *adminjson.Agent) string { return fmt.Sprintf("removed agent %s\n", plain(a.Name)) },
 	}).print(ctx, o)
 }
@@ -288,7 +288,7 @@ func (c *agentsRemoveCmd) Run(ctx context.Context, o *OS) error {
 type agentsAskFlags struct {
 	hubFlags
 	Name []string `arg:"" optional:"" help:"The names of the agents; by default all remote agents."`
-	JSON bool     `name:"json" help:"Print the results as JSON, one a line."`
+	format
 }
 
 type agentsProbeCmd struct{ agentsAskFlags }
@@ -317,7 +317,7 @@ func (c *agentsAskFlags) each(ctx context.Context, o *OS, verb string) error {
 				}
 			}
 		}
-		if err := (&table[*adminjson.Probe]{json: c.JSON, row: probeRow, person: probeText}).print(o, probes); err != nil {
+		if err := (&table[*adminjson.Probe]{format: c.format, row: probeRow, person: probeText}).print(o, probes); err != nil {
 			return err
 		}
 		if down {

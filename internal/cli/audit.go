@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -97,7 +96,7 @@ type auditListCmd struct {
 	Task   string `help:"Only entries about a task." placeholder:"ID"`
 	Agent  string `help:"Only entries about an agent or its tasks." placeholder:"NAME"`
 	Limit  int    `help:"The last so many of them; 0 means all." default:"50" placeholder:"N"`
-	JSON   bool   `name:"json" help:"Print the entries as they stand in the log, one a line."`
+	format
 }
 
 func (c *auditListCmd) Run(in interrupts, o *OS) error {
@@ -113,7 +112,7 @@ func (c *auditListCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	t := &table[*audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", json: c.JSON, encode: writeRaw, row: auditRow}
+	t := &table[*audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", format: c.format, raw: func(e *audit.Line) []byte { return e.Raw }, row: auditRow}
 	return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
 		for line, err := range audit.Read(in.soft, dir, q, 0) {
 			if err == nil {
@@ -135,12 +134,6 @@ func auditRow(e *audit.Line) []any {
 		e.Seq, e.At.Format(time.RFC3339), dash(plain(e.Actor.ID)), plain(string(e.Action)), dash(plain(subjectText(&e.Subject))),
 		plain(outcome), dash(plain(e.Actor.From)),
 	}
-}
-
-// writeRaw writes the line of an entry unchanged.
-func writeRaw(w io.Writer, v any) error {
-	_, err := w.Write(v.(*audit.Line).Raw)
-	return err
 }
 
 // subjectText returns a subject on one line.

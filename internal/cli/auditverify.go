@@ -26,7 +26,7 @@ type auditVerifyCmd struct {
 	Store string   `help:"Report the hubs of this PostgreSQL database whose logs are not among those verified." placeholder:"URL"`
 	Head  []string `help:"A place that the log has to go through, as the hub has logged it. May be repeated." placeholder:"N:HASH"`
 	Key   string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder counts, or else the one that the log names." placeholder:"FILE"`
-	JSON  bool     `name:"json" help:"Print the report as JSON, an object for each log."`
+	format
 }
 
 type verifiedLog struct {
@@ -157,8 +157,8 @@ func (c *auditVerifyCmd) check(data string) (check audit.Check, err error) {
 }
 
 func (c *auditVerifyCmd) print(o *OS, rep *verifiedLog) error {
-	if c.JSON {
-		return printJSON(o.Stdout, rep)
+	if c.data() {
+		return c.encode(o.Stdout, rep)
 	}
 	by := ""
 	if rep.Hub != "" {

@@ -16,7 +16,7 @@ import (
 
 type cardCmd struct {
 	target
-	JSON bool   `name:"json" help:"Print the card as it was received."`
+	format
 	Card string `arg:"" optional:"" name:"url" as:"url" help:"The URL of the agent; the same as --url."`
 }
 
@@ -31,8 +31,8 @@ func (c *cardCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return c.advise(c.missing(in.soft, err))
 	}
-	if c.JSON {
-		return printRaw(o, raw)
+	if c.data() {
+		return c.received(o, raw)
 	}
 	_, err = io.WriteString(o.Stdout, printable(cardText(card)))
 	return err

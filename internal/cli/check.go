@@ -19,13 +19,13 @@ import (
 
 type checkCmd struct {
 	target
-	Server  string        `arg:"" optional:"" name:"server" as:"url" help:"The URL of the agent; the same as --url."`
-	Only    []string      `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
-	All     bool          `help:"Also show requirements that passed or are not offered."`
-	List    bool          `help:"List the requirements, and check nothing."`
-	Suite   string        `help:"Run the ACTS files of a folder instead of Parley's own checks." placeholder:"DIR" type:"path"`
-	Known   string        `help:"The failures that are accepted. Then exit code 0 means: exactly these." placeholder:"FILE" type:"path"`
-	JSON    bool          `name:"json" help:"Print the report as JSON; of a suite, one ACTS report a line."`
+	Server string   `arg:"" optional:"" name:"server" as:"url" help:"The URL of the agent; the same as --url."`
+	Only   []string `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
+	All    bool     `help:"Also show requirements that passed or are not offered."`
+	List   bool     `help:"List the requirements, and check nothing."`
+	Suite  string   `help:"Run the ACTS files of a folder instead of Parley's own checks." placeholder:"DIR" type:"path"`
+	Known  string   `help:"The failures that are accepted. Then exit code 0 means: exactly these." placeholder:"FILE" type:"path"`
+	format
 	JUnit   string        `name:"junit" help:"Also write the report as JUnit XML." placeholder:"FILE" type:"path"`
 	Timeout time.Duration `help:"The timeout of one call; 10s by default, 30s in a suite." placeholder:"DURATION"`
 	Listen  string        `help:"The address for webhooks; on loopback if the agent is on loopback as well." placeholder:"ADDRESS"`
@@ -65,7 +65,7 @@ func (c *checkCmd) Run(in interrupts, o *OS) error {
 	if known != nil {
 		r.Accept(known)
 	}
-	return errors.Join(err, c.write(o.Stdout, r, suites))
+	return errors.Join(err, c.report(o, r, suites))
 }
 
 // list prints the requirements.
@@ -143,8 +143,8 @@ func (c *checkCmd) grpc(ctx context.Context, url string) (wire.Conn, error) {
 	return caller.ConnectTLS(ctx, url, config)
 }
 
-// write writes the report in all requested forms, and returns the exit code for its result.
-func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) error {
+// report writes the report in all requested forms, and returns the exit code for its result.
+func (c *checkCmd) report(o *OS, r *check.Report, suites []*acts.Report) error {
 	if c.JUnit != "" {
 		if err := writeFile(c.JUnit, r.JUnit); err != nil {
 			return err
@@ -152,13 +152,15 @@ func (c *checkCmd) write(w io.Writer, r *check.Report, suites []*acts.Report) er
 	}
 	var err error
 	switch {
-	case !c.JSON:
-		err = r.Text(&escaped{w: w}, c.All)
+	case !c.data():
+		err = r.Text(&escaped{w: o.Stdout}, c.All)
+	case suites == nil && c.yaml():
+		err = c.encode(o.Stdout, r)
 	case suites == nil:
-		err = r.JSON(w)
+		err = r.JSON(o.Stdout)
 	default:
 		for _, s := range suites {
-			err = errors.Join(err, printJSON(w, s))
+			err = errors.Join(err, c.encode(o.Stdout, s))
 		}
 	}
 	if err == nil && !r.OK() {

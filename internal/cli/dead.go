@@ -26,12 +26,12 @@ type deadListCmd struct {
 	hubFlags
 	Queue string `help:"Only messages of this queue." placeholder:"NAME"`
 	Task  string `help:"Only messages about this task." placeholder:"ID"`
-	JSON  bool   `name:"json" help:"Print the letters as JSON, one a line."`
+	format
 }
 
 func (c *deadListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*queue.Letter]{
-		heads: "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON", none: "No dead letters.", json: c.JSON,
+		heads: "LETTER\tSINCE\tQUEUE\tTYPE\tTASK\tBYTES\tREASON", none: "No dead letters.", format: c.format,
 		row: func(l *queue.Letter) []any {
 			return []any{l.ID, timeName(&l.At), plain(l.Queue), plain(l.Type), dash(plain(l.Task)), l.Size, dash(plain(l.Reason))}
 		},
@@ -49,17 +49,21 @@ func (c *deadListCmd) all(ctx context.Context) iter.Seq2[*queue.Letter, error] {
 
 type deadShowCmd struct {
 	hubFlags
+	format
 	ID string `arg:"" help:"The letter, as dead list shows it."`
 }
 
 func (c *deadShowCmd) Run(ctx context.Context, o *OS) error {
-	return (&asking[queue.Letter]{hubFlags: &c.hubFlags, request: "GET " + letterPath(c.ID), json: true}).print(ctx, o)
+	if !c.data() {
+		c.Output = "json"
+	}
+	return (&asking[queue.Letter]{hubFlags: &c.hubFlags, request: "GET " + letterPath(c.ID), format: c.format}).print(ctx, o)
 }
 
 // someLetters are the flags of the commands that change letters.
 type someLetters struct {
 	hubFlags
-	JSON  bool     `name:"json" help:"Print the letters as JSON, one a line."`
+	format
 	ID    []string `arg:"" optional:"" help:"The letters, as dead list shows them."`
 	Queue string   `help:"All of this queue." placeholder:"NAME"`
 	All   bool     `help:"All there are."`
@@ -102,8 +106,8 @@ func (c *someLetters) one(ctx context.Context, o *OS, request string) error {
 	if err := c.ask(ctx, request, in, &l); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(o.Stdout, &l)
+	if c.data() {
+		return c.encode(o.Stdout, &l)
 	}
 	if o.Quiet {
 		return nil

@@ -15,7 +15,7 @@
 //
 // # Non-guarantees
 //
-// The words of human output may change. Scripts should read --json or plain text.
+// The words of human output may change. Scripts should read -o json or plain text.
 //
 // # Concurrency
 //

@@ -39,7 +39,7 @@ type doctorCmd struct {
 	Offline bool   `help:"Make no network calls."`
 	Strict  bool   `help:"Exit with 1 if anything is weak or wrong."`
 	Explain string `help:"Explain a decision of the policy with its rule, such as \"caller=partner role=guest owner=acme op=send agent=echo skill=echo\"." placeholder:"REQUEST"`
-	JSON    bool   `name:"json" help:"Print a JSON object for each finding."`
+	format
 }
 
 func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
@@ -90,8 +90,8 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 }
 
 func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
-	if c.JSON {
-		return json.NewEncoder(o.Stdout).Encode(f)
+	if c.data() {
+		return c.encode(o.Stdout, f)
 	}
 	_, err := fmt.Fprintf(o.Stdout, "%-8s %-10s %s\n", f.Level, f.Subject, f.Text)
 	if err == nil && f.Advice != "" {

@@ -8,15 +8,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// unprinted are the commands without a flag for JSON: they serve, talk or write files, or their
-// results always are JSON.
+// unprinted are the commands without -o: they serve, talk or write files, or have
+// no result.
 var unprinted = []string{
 	"serve", "chat", "mcp", "mock", "agent run", "completion", "complete", "init", "backup", "restore", "export", "import",
-	"hubs drain", "health", "config check", "login", "contexts use", "contexts remove", "man", "dead show", "audit export",
+	"hubs drain", "health", "config check", "login", "contexts use", "contexts remove", "man", "audit export",
 }
 
-// TestJSONEverywhere checks that every command with a result prints it as JSON on request.
-func TestJSONEverywhere(t *testing.T) {
+// TestFormatEverywhere checks that every command with a result prints it in the form that is asked for.
+func TestFormatEverywhere(t *testing.T) {
 	t.Parallel()
 	parser, err := newParser(&OS{}, new(commands))
 	if err != nil {
@@ -28,9 +28,9 @@ func TestJSONEverywhere(t *testing.T) {
 		name := strings.TrimPrefix(leaf.FullPath(), "parley ")
 		name, _, _ = strings.Cut(name, " <")
 		name, _, _ = strings.Cut(name, " [")
-		has := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" })
+		has := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "output" })
 		if has == slices.Contains(unprinted, name) {
-			t.Errorf("parley %s: --json is %v", name, has)
+			t.Errorf("parley %s: -o is %v", name, has)
 		}
 	}
 	if leaves < 50 {

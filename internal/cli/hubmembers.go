@@ -29,7 +29,7 @@ func (f *databaseFlags) check() error {
 
 type hubsListCmd struct {
 	databaseFlags
-	JSON bool `name:"json" help:"Print the hubs as JSON, one a line."`
+	format
 }
 
 type shownHub struct {
@@ -52,7 +52,7 @@ func (c *hubsListCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	t := table[*shownHub]{
-		heads: "ID\tVERSION\tADDRESS\tTASKS\tLEASE\tCONFIGURATION\tSTATE", none: "No hub with an id uses this database.", json: c.JSON,
+		heads: "ID\tVERSION\tADDRESS\tTASKS\tLEASE\tCONFIGURATION\tSTATE", none: "No hub with an id uses this database.", format: c.format,
 		row: func(h *shownHub) []any {
 			state := ""
 			if h.Draining {

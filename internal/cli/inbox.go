@@ -26,11 +26,11 @@ type inboxListCmd struct {
 	hubFlags
 	State string   `help:"Items in this state: open, answered, approved, refused, expired or all." default:"open" placeholder:"STATE"`
 	Kind  []string `help:"Only items of this kind: question, approval or notice. May be repeated." placeholder:"KIND"`
-	JSON  bool     `name:"json" help:"Print the items as JSON, one a line."`
+	format
 }
 
 func (c *inboxListCmd) Run(in interrupts, o *OS) error {
-	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", json: c.JSON, row: itemRow}
+	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", format: c.format, row: c.row}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
 	return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
 		return p.Items, nextPage("pageToken", p.NextPageToken)
@@ -40,8 +40,12 @@ func (c *inboxListCmd) Run(in interrupts, o *OS) error {
 // rowText is the maximum length of a text in a list, in runes.
 const rowText = 60
 
-func itemRow(it *inbox.Item) []any {
-	return []any{it.ID, it.Kind, it.State, dash(plain(it.Caller)), dash(plain(string(it.Agent))), timeOrNever(it.Expires), clip.Fit(plain(it.Text), rowText)}
+func (c *inboxListCmd) row(it *inbox.Item) []any {
+	text := plain(it.Text)
+	if !c.wide() {
+		text = clip.Fit(text, rowText)
+	}
+	return []any{it.ID, it.Kind, it.State, dash(plain(it.Caller)), dash(plain(string(it.Agent))), timeOrNever(it.Expires), text}
 }
 
 // plain makes a text printable on one line.
@@ -50,14 +54,14 @@ func plain(s string) string { return strings.Join(strings.Fields(printable(s)), 
 // oneItem are the flags of the commands about one item.
 type oneItem struct {
 	hubFlags
-	ID   string `arg:"" help:"The id of the item, as inbox list shows it."`
-	JSON bool   `name:"json" help:"Print the item as JSON."`
+	ID string `arg:"" help:"The id of the item, as inbox list shows it."`
+	format
 }
 
 func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 	return (&asking[inbox.Item]{
 		hubFlags: &c.hubFlags, request: "POST " + inboxPath + "/" + url.PathEscape(c.ID) + "/" + verb,
-		in: &adminjson.Decision{Text: text}, json: c.JSON,
+		in: &adminjson.Decision{Text: text}, format: c.format,
 		text: func(it *inbox.Item) string { return fmt.Sprintf("%s %s is %s\n", it.Kind, it.ID, it.State) },
 	}).print(ctx, o)
 }
@@ -65,7 +69,7 @@ func (c *oneItem) settle(ctx context.Context, o *OS, verb, text string) error {
 type inboxShowCmd struct{ oneItem }
 
 func (c *inboxShowCmd) Run(ctx context.Context, o *OS) error {
-	return (&asking[inbox.Item]{hubFlags: &c.hubFlags, request: "GET " + inboxPath + "/" + url.PathEscape(c.ID), json: c.JSON, text: itemText}).print(ctx, o)
+	return (&asking[inbox.Item]{hubFlags: &c.hubFlags, request: "GET " + inboxPath + "/" + url.PathEscape(c.ID), format: c.format, text: itemText}).print(ctx, o)
 }
 
 // itemText formats an item for a person.

@@ -192,7 +192,7 @@ type keysAddCmd struct {
 	Expires string   `help:"How long the key is valid, such as 90d; without it, until it is revoked." placeholder:"TIME"`
 	LockOut bool     `name:"yes-lock-me-out" help:"Accept that the first key is not an administrator's, so that no caller can make or revoke keys while the hub runs."`
 	Config  string   `help:"With --data: the configuration file that names the roles (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
-	JSON    bool     `name:"json" help:"Print the key with all that is known about it as JSON."`
+	format
 }
 
 func (c *keysAddCmd) Run(in interrupts, o *OS) error {
@@ -222,8 +222,8 @@ func (c *keysAddCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(o.Stdout, made)
+		if c.data() {
+			return c.encode(o.Stdout, made)
 		}
 		if _, err := fmt.Fprintln(o.Stdout, made.Text); err != nil {
 			return err
@@ -288,7 +288,7 @@ func until(k *adminapi.Key) string {
 
 type keysListCmd struct {
 	keysFlags
-	JSON bool `name:"json" help:"Print the keys as JSON, one a line."`
+	format
 }
 
 func (c *keysListCmd) Run(in interrupts, o *OS) error {
@@ -297,13 +297,13 @@ func (c *keysListCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		return keyTable(c.JSON).print(o, each(keys))
+		return keyTable(c.format).print(o, each(keys))
 	})
 }
 
-func keyTable(asJSON bool) *table[*adminapi.Key] {
+func keyTable(f format) *table[*adminapi.Key] {
 	return &table[*adminapi.Key]{
-		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES", none: "No keys: callers are not asked for one.", json: asJSON,
+		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES", none: "No keys: callers are not asked for one.", format: f,
 		row: func(k *adminapi.Key) []any {
 			end := k.ExpiresAt
 			if k.RevokedAt != nil {
@@ -316,7 +316,7 @@ func keyTable(asJSON bool) *table[*adminapi.Key] {
 
 type keysRevokeCmd struct {
 	keysFlags
-	JSON  bool   `name:"json" help:"Print the key as JSON."`
+	format
 	ID    string `arg:"" help:"The id of the key, as keys list shows it."`
 	After string `help:"Keep the key valid for this time, so that another one can replace it." placeholder:"TIME"`
 }
@@ -355,8 +355,8 @@ func (c *keysRevokeCmd) Run(in interrupts, o *OS) error {
 		if last {
 			fmt.Fprintln(o.Stderr, "It is the last key with the role admin. To create another one, stop the hub and run: parley keys add --data DIR --agent NAME --role admin")
 		}
-		if c.JSON {
-			return printJSON(o.Stdout, k)
+		if c.data() {
+			return c.encode(o.Stdout, k)
 		}
 		if o.Quiet {
 			return nil

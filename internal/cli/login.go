@@ -265,7 +265,7 @@ type contextsCmd struct {
 }
 
 type contextsListCmd struct {
-	JSON bool `name:"json" help:"Print the contexts as JSON, one a line, without their credentials."`
+	format
 }
 
 func (c *contextsListCmd) Run(o *OS) error {
@@ -284,7 +284,7 @@ func (c *contextsListCmd) Run(o *OS) error {
 			list = append(list, entry{name, h.URL, name == all.Current})
 		}
 	}
-	t := &table[*entry]{heads: "CONTEXT\tURL\tCURRENT", none: "No contexts. Create one with: parley login URL", json: c.JSON, row: func(e *entry) []any {
+	t := &table[*entry]{heads: "CONTEXT\tURL\tCURRENT", none: "No contexts. Create one with: parley login URL", format: c.format, row: func(e *entry) []any {
 		current := "-"
 		if e.Current {
 			current = "current"

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,22 +29,22 @@ type memoryListCmd struct {
 	hubFlags
 	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
 	Category string `help:"How categories begin." placeholder:"TEXT"`
-	JSON     bool   `name:"json" help:"Print the notes as JSON, one a line."`
+	format
 }
 
 func (c *memoryListCmd) Run(in interrupts, o *OS) error {
 	q := url.Values{"prefix": {c.Prefix}, "category": {c.Category}}
-	return noteTable(o, c.JSON).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminjson.NoteList) ([]adminjson.Note, string) {
+	return noteTable(o, c.format).print(o, pages(in.soft, &c.hubFlags, memoryPath+"?"+q.Encode(), func(p *adminjson.NoteList) ([]adminjson.Note, string) {
 		return p.Notes, nextPage("after", p.After)
 	}))
 }
 
-func noteTable(o *OS, asJSON bool) *table[*adminjson.Note] {
+func noteTable(o *OS, f format) *table[*adminjson.Note] {
 	return &table[*adminjson.Note]{
-		heads: "KEY\tCATEGORY\tENDS IN\tTEXT", none: "No notes.", json: asJSON, encode: encode,
+		heads: "KEY\tCATEGORY\tENDS IN\tTEXT", none: "No notes.", format: f,
 		row: func(n *adminjson.Note) []any {
 			end := n.ExpiresAt.Format(time.RFC3339)
-			if o.Terminal {
+			if o.Terminal && !f.wide() {
 				end = time.Until(n.ExpiresAt).Round(time.Second).String()
 			}
 			return []any{n.Key, n.Category, end, n.Preview}
@@ -53,13 +52,10 @@ func noteTable(o *OS, asJSON bool) *table[*adminjson.Note] {
 	}
 }
 
-// encode writes v on one line, with HTML characters escaped.
-func encode(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
-
 type memoryGetCmd struct {
 	hubFlags
-	Key  string `arg:"" help:"The key of the note." placeholder:"KEY"`
-	JSON bool   `name:"json" help:"Print the note with all that is known about it as JSON."`
+	Key string `arg:"" help:"The key of the note." placeholder:"KEY"`
+	format
 }
 
 func (c *memoryGetCmd) Run(in interrupts, o *OS) error {
@@ -70,7 +66,7 @@ func (c *memoryGetCmd) Run(in interrupts, o *OS) error {
 	if err := c.ask(in.soft, "GET "+noteAt(c.Key), nil, &n); err != nil {
 		return err
 	}
-	return printNote(o.Stdout, &n, c.JSON)
+	return c.printNote(o.Stdout, &n)
 }
 
 // checkLength refuses a key that is too long for a request. A hub would refuse it, too.
@@ -85,9 +81,9 @@ func noteAt(key string) string {
 	return memoryPath + "/note?" + url.Values{"key": {key}}.Encode()
 }
 
-func printNote(w io.Writer, n *adminjson.Note, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(n)
+func (c *memoryGetCmd) printNote(w io.Writer, n *adminjson.Note) error {
+	if c.data() {
+		return c.encode(w, n)
 	}
 	text := ""
 	if n.Value != nil {
@@ -104,7 +100,7 @@ type memorySetCmd struct {
 	TTL      string   `name:"ttl" help:"How long to keep it, such as 2h. The default is set by the hub, usually 5m." placeholder:"TIME"`
 	Category string   `help:"The kind of the note." placeholder:"TEXT"`
 	Tag      []string `help:"A tag to find it by. May be repeated." placeholder:"WORD"`
-	JSON     bool     `name:"json" help:"Print the note with all that is known about it as JSON."`
+	format
 }
 
 func (c *memorySetCmd) Run(in interrupts, o *OS) error {
@@ -120,8 +116,8 @@ func (c *memorySetCmd) Run(in interrupts, o *OS) error {
 	if err := c.ask(in.soft, "PUT "+noteAt(c.Key), ask, &n); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printNote(o.Stdout, &n, true)
+	if c.data() {
+		return c.encode(o.Stdout, &n)
 	}
 	_, err = fmt.Fprintf(o.Stdout, "%s until %s\n", n.Key, n.ExpiresAt.Format(time.RFC3339))
 	return err
@@ -148,7 +144,7 @@ type memoryDeleteCmd struct {
 	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
 	Prefix  string `help:"Delete all notes whose keys have this prefix." placeholder:"PREFIX"`
 	Session string `help:"End a session: forget its notes; results that come later become notifications." placeholder:"ID"`
-	JSON    bool   `name:"json" help:"Print how many notes there were as JSON."`
+	format
 }
 
 func (c *memoryDeleteCmd) Run(in interrupts, o *OS) error {
@@ -173,8 +169,8 @@ func (c *memoryDeleteCmd) Run(in interrupts, o *OS) error {
 	if err := c.ask(in.soft, "DELETE "+path, nil, &d); err != nil {
 		return err
 	}
-	if c.JSON {
-		return json.NewEncoder(o.Stdout).Encode(&d)
+	if c.data() {
+		return c.encode(o.Stdout, &d)
 	}
 	_, err := fmt.Fprintf(o.Stdout, "deleted: %d\n", d.Deleted)
 	return err
@@ -187,7 +183,7 @@ type memorySearchCmd struct {
 	Tag       []string `help:"A tag that the notes have. May be repeated." placeholder:"WORD"`
 	Namespace string   `help:"The first segments of the keys." placeholder:"TEXT"`
 	Limit     int      `help:"How many notes are wanted, at most 20." placeholder:"N"`
-	JSON      bool     `name:"json" help:"Print the notes as JSON, one a line."`
+	format
 }
 
 func (c *memorySearchCmd) Run(in interrupts, o *OS) error {
@@ -199,5 +195,5 @@ func (c *memorySearchCmd) Run(in interrupts, o *OS) error {
 	if err := c.ask(in.soft, "GET "+memoryPath+"/search?"+q.Encode(), nil, &found); err != nil {
 		return err
 	}
-	return noteTable(o, c.JSON).print(o, each(found.Notes))
+	return noteTable(o, c.format).print(o, each(found.Notes))
 }

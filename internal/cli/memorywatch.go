@@ -18,7 +18,7 @@ type memoryWatchCmd struct {
 	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
 	Category string `help:"How categories begin." placeholder:"TEXT"`
 	Limit    int    `help:"End after so many notes; without it, watch until Ctrl-C." placeholder:"N"`
-	JSON     bool   `name:"json" help:"Print the notes as JSON, one a line."`
+	format
 }
 
 // Run prints the notes until it is interrupted.
@@ -103,8 +103,8 @@ func (w *noteWatch) fresh(n *adminjson.Note) bool {
 
 // print prints a note on one line.
 func (c *memoryWatchCmd) print(out io.Writer, n *adminjson.Note) error {
-	if c.JSON {
-		return json.NewEncoder(out).Encode(n)
+	if c.data() {
+		return c.encode(out, n)
 	}
 	_, err := fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", plain(n.Key), plain(n.Category), n.ExpiresAt.Format(time.RFC3339), plain(n.Preview))
 	return err

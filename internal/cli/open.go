@@ -12,9 +12,9 @@ import (
 
 type openCmd struct {
 	hubFlags
-	Print bool   `help:"Print the address and open nothing."`
-	JSON  bool   `name:"json" help:"Print the address as a JSON object and open nothing."`
-	Task  string `arg:"" optional:"" help:"The id of a task, or its beginning; without it, the overview."`
+	Print bool `help:"Print the address and open nothing."`
+	format
+	Task string `arg:"" optional:"" help:"The id of a task, or its beginning; without it, the overview."`
 }
 
 func (c *openCmd) Run(in interrupts, o *OS) error {
@@ -22,8 +22,8 @@ func (c *openCmd) Run(in interrupts, o *OS) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(o.Stdout, map[string]string{"url": at})
+	if c.data() {
+		return c.encode(o.Stdout, map[string]string{"url": at})
 	}
 	if _, err := fmt.Fprintln(o.Stdout, at); err != nil || c.Print || !o.Terminal {
 		return err

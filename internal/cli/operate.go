@@ -15,7 +15,7 @@ type operatedTask struct {
 	hubFlags
 	ID    string `arg:"" help:"The id of the task, or its beginning."`
 	Owner string `help:"The owner of the task, if several callers have one with the id." placeholder:"OWNER"`
-	JSON  bool   `name:"json" help:"Print the task as JSON."`
+	format
 }
 
 // operate performs an operation on the task, and prints its new state.
@@ -26,7 +26,7 @@ func (c *operatedTask) operate(ctx context.Context, o *OS, verb string, op admin
 		return err
 	}
 	return (&asking[adminapi.Operated]{
-		hubFlags: &c.hubFlags, request: "POST " + taskPath(id) + "/" + verb, in: &op, json: c.JSON,
+		hubFlags: &c.hubFlags, request: "POST " + taskPath(id) + "/" + verb, in: &op, format: c.format,
 		text: func(t *adminapi.Operated) string {
 			return fmt.Sprintf("%s\t%s\t%s\n", printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), plain(string(cmp.Or(t.Assigned, t.Agent))))
 		},
@@ -59,13 +59,13 @@ func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {
 
 type pausedAgent struct {
 	hubFlags
-	JSON bool   `name:"json" help:"Print the state as JSON."`
+	format
 	Name string `arg:"" help:"The name of the agent."`
 }
 
 func (c *pausedAgent) set(ctx context.Context, o *OS, verb string, in any) error {
 	return (&asking[adminapi.Pause]{
-		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, json: c.JSON, in: in,
+		hubFlags: &c.hubFlags, request: "POST " + agentPath(c.Name) + "/" + verb, format: c.format, in: in,
 		text: func(p *adminapi.Pause) string {
 			text := "gets messages"
 			if p.Paused {

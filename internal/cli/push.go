@@ -22,7 +22,7 @@ type pushListCmd struct {
 	hubFlags
 	Task string `help:"Only webhooks of this task, with their undelivered versions." placeholder:"ID"`
 	Dead bool   `help:"Only webhooks with undelivered versions, and those versions."`
-	JSON bool   `name:"json" help:"Print the webhooks as JSON, one a line."`
+	format
 }
 
 func (c *pushListCmd) Run(in interrupts, o *OS) error {
@@ -34,7 +34,7 @@ func (c *pushListCmd) Run(in interrupts, o *OS) error {
 		q.Set("dead", strconv.FormatBool(c.Dead))
 	}
 	t := &table[*adminapi.Webhook]{
-		heads: "TASK\tCONFIG\tSTATE\tDELIVERED\tURL\tTROUBLE", none: "No webhooks.", json: c.JSON,
+		heads: "TASK\tCONFIG\tSTATE\tDELIVERED\tURL\tTROUBLE", none: "No webhooks.", format: c.format,
 		row: func(k *adminapi.Webhook) []any {
 			return []any{
 				printable(k.Task), printable(k.Config), k.State, fmt.Sprintf("%d/%d", k.Delivered, k.Version), printable(k.URL),
@@ -72,7 +72,7 @@ func notDelivered(d *adminapi.DeadLetter) string {
 
 type pushRedeliverCmd struct {
 	hubFlags
-	JSON   bool   `name:"json" help:"Print the webhooks as JSON."`
+	format
 	Task   string `arg:"" help:"The id of the task."`
 	Config string `arg:"" optional:"" help:"The id of the config; without it, all of the task with undelivered versions."`
 }
@@ -80,7 +80,7 @@ type pushRedeliverCmd struct {
 func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 	return (&asking[adminapi.WebhookList]{
 		hubFlags: &c.hubFlags, request: "POST " + pushPath + "/" + url.PathEscape(c.Task) + "/redeliver",
-		in: &adminapi.Redeliver{Config: c.Config}, text: redelivered, json: c.JSON,
+		in: &adminapi.Redeliver{Config: c.Config}, text: redelivered, format: c.format,
 	}).print(ctx, o)
 }
 

@@ -27,8 +27,8 @@ type pushListenCmd struct {
 	Token         string   `help:"The token that notifications must carry ($$PARLEY_PUSH_TOKEN)." from:"PARLEY_PUSH_TOKEN" placeholder:"TOKEN"`
 	Authorization string   `help:"The scheme and credentials that notifications must carry ($$PARLEY_PUSH_AUTHORIZATION)." from:"PARLEY_PUSH_AUTHORIZATION" placeholder:"\"Bearer X\""`
 	Secret        []string `help:"A secret that notifications may be signed with; repeat it for several ($$PARLEY_PUSH_SECRET)." from:"PARLEY_PUSH_SECRET" placeholder:"whsec_…"`
-	JSON          bool     `name:"json" help:"Print the bodies as they came, one a line."`
-	Count         int      `help:"Stop after this many notifications; repeated ones do not count." placeholder:"N"`
+	format
+	Count int `help:"Stop after this many notifications; repeated ones do not count." placeholder:"N"`
 }
 
 // shutdownListen is the time that requests have to be answered at the end.
@@ -60,7 +60,7 @@ func (c *pushListenCmd) Run(in interrupts, o *OS) error {
 
 // serve accepts notifications until ctx ends, their number is reached, or printing fails.
 func (c *pushListenCmd) serve(ctx context.Context, l net.Listener, rc *push.Receiver, o *OS) error {
-	t := &notification{o: o, json: c.JSON, count: c.Count, enough: make(chan struct{})}
+	t := &notification{o: o, format: c.format, count: c.Count, enough: make(chan struct{})}
 	rc.Handle, rc.Refused = t.handle, t.refused
 	srv := &http.Server{
 		Handler: rc, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
@@ -139,7 +139,7 @@ Or, for a task that is there already:
 // notification is the printer of notifications.
 type notification struct {
 	o      *OS
-	json   bool
+	format format
 	count  int           // 0 means no limit
 	enough chan struct{} // closed when nothing more will be printed
 
@@ -169,8 +169,8 @@ func (t *notification) handle(_ context.Context, n *push.Notification) error {
 }
 
 func (t *notification) print(n *push.Notification) error {
-	if t.json {
-		return printRaw(t.o, n.Body)
+	if t.format.data() {
+		return t.format.received(t.o, n.Body)
 	}
 	what := string(n.Kind)
 	if n.State != "" {

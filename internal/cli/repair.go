@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,7 @@ import (
 type repairCmd struct {
 	Data string `help:"The damaged data folder, which is not changed (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" default:"parley-data" placeholder:"DIR"`
 	Out  string `help:"The new data folder. It must not exist, or be empty." required:"" placeholder:"DIR"`
-	JSON bool   `name:"json" help:"Print the report as JSON."`
+	format
 }
 
 type repaired struct {
@@ -57,8 +56,8 @@ func (c *repairCmd) Run(ctx context.Context, o *OS) (err error) {
 	if err := r.copyOthers(); err != nil {
 		return err
 	}
-	if c.JSON {
-		return json.NewEncoder(o.Stdout).Encode(r)
+	if c.data() {
+		return c.encode(o.Stdout, r)
 	}
 	return r.print(o.Stdout)
 }

@@ -60,7 +60,7 @@ func (c *sendCmd) converse(in interrupts, cl *client.Client, m *a2a.Message, o *
 	sh := newShow(o, &c.output, c.Stream)
 	sh.words.open = opener(in.hard, cl)
 	s := newSession(cl, sh)
-	if m.TaskID != "" && !sh.json {
+	if m.TaskID != "" && !sh.format.data() {
 		s.recall(in.soft, m.TaskID)
 	}
 	if err := c.send(s, in, m, o); err != nil {
@@ -80,8 +80,8 @@ func (c *sendCmd) detach(ctx context.Context, cl *client.Client, m *a2a.Message,
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(o.Stdout, a2a.StreamResponse{Event: res})
+	if c.data() {
+		return c.encode(o.Stdout, a2a.StreamResponse{Event: res})
 	}
 	task, ok := res.(*a2a.Task)
 	if !ok {

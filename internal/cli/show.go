@@ -16,8 +16,8 @@ import (
 
 // output are the flags for the form of a reply.
 type output struct {
-	JSON bool   `name:"json" help:"Print the protocol's JSON objects, one a line."`
-	Out  string `help:"Save files of the reply in this folder; without it they are described." placeholder:"DIR"`
+	format
+	Out string `help:"Save files of the reply in this folder; without it they are described." placeholder:"DIR"`
 }
 
 // show prints the events of a stream.
@@ -29,8 +29,8 @@ type show struct {
 	words      printer
 	// live writes artifacts as soon as they arrive, not at the end.
 	live bool
-	// json writes events as JSON; without live, only the result at the end.
-	json bool
+	// format writes events as data; without live, only the result at the end.
+	format *format
 	// questions writes the questions of an agent to notes as soon as they arrive.
 	questions bool
 
@@ -51,8 +51,8 @@ type show struct {
 
 func newShow(o *OS, f *output, live bool) *show {
 	return &show{
-		out: o.Stdout, notes: o.Stderr, words: printer{terminal: o.Terminal && !f.JSON, save: f.Out},
-		live: live, json: f.JSON, shown: make(map[a2a.ArtifactID]a2a.ContentParts),
+		out: o.Stdout, notes: o.Stderr, words: printer{terminal: o.Terminal && !f.data(), save: f.Out},
+		live: live, format: &f.format, shown: make(map[a2a.ArtifactID]a2a.ContentParts),
 	}
 }
 
@@ -60,14 +60,14 @@ func newShow(o *OS, f *output, live bool) *show {
 func (s *show) event(e a2a.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.live && s.json {
-		if err := printJSON(s.out, a2a.StreamResponse{Event: e}); err != nil {
+	if s.live && s.format.data() {
+		if err := s.format.encode(s.out, a2a.StreamResponse{Event: e}); err != nil {
 			return err
 		}
 	}
 	s.forget(e)
 	s.fold.Apply(e)
-	if !s.live || s.json || s.fold.Task == nil || s.tree.shown() {
+	if !s.live || s.format.data() || s.fold.Task == nil || s.tree.shown() {
 		return nil
 	}
 	if err := s.progress(); err != nil {
@@ -130,7 +130,7 @@ func (s *show) finish() error {
 	if s.fold.Result() == nil {
 		return nil
 	}
-	if s.json {
+	if s.format.data() {
 		return s.finishJSON()
 	}
 	if s.fold.Message != nil {
@@ -191,7 +191,7 @@ func (s *show) finishJSON() error {
 	if s.live {
 		return nil
 	}
-	return printJSON(s.out, a2a.StreamResponse{Event: s.fold.Result()})
+	return s.format.encode(s.out, a2a.StreamResponse{Event: s.fold.Result()})
 }
 
 // artifacts writes the parts that were not written before.
@@ -280,7 +280,7 @@ func (s *show) ending(again string) error {
 	case client.Interrupted(state):
 		id := quote(printable(string(task.ID)))
 		switch {
-		case s.json:
+		case s.format.data():
 		case state == a2a.TaskStateAuthRequired: // a message is neither a sign-in nor an approval
 			fmt.Fprintf(s.notes, "The task is waiting (%s). To follow it: parley tasks watch%s %s\n", stateName(state), again, id)
 		default:

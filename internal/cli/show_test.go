@@ -230,7 +230,7 @@ func TestShowJSON(t *testing.T) {
 	events := []a2a.Event{begun, inputs("which?")}
 	for live, want := range map[bool]int{false: 1, true: 2} {
 		var out, notes bytes.Buffer
-		s := newShow(&OS{Stdout: &out, Stderr: &notes, Terminal: true}, &output{JSON: true}, live)
+		s := newShow(&OS{Stdout: &out, Stderr: &notes, Terminal: true}, &output{format: format{JSON: true}}, live)
 		for _, e := range events {
 			if err := s.event(e); err != nil {
 				t.Fatalf("event() = %v", err)
@@ -262,7 +262,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, errPipe }
 
 func TestShowReportsABrokenPipe(t *testing.T) {
 	t.Parallel()
-	for _, o := range []output{{}, {JSON: true}} {
+	for _, o := range []output{{}, {format: format{JSON: true}}} {
 		s := newShow(&OS{Stdout: brokenPipe{}, Stderr: &bytes.Buffer{}}, &o, true)
 		err := errors.Join(s.event(begun), s.event(chunk("a", false, text("x"))))
 		if !errors.Is(err, errPipe) {

@@ -28,14 +28,25 @@ type table[P any] struct {
 	person func(v P) string
 	// id is the number of the column that identifies a value.
 	id int
-	// json selects JSON, which encode writes; nil means printJSON.
-	json   bool
-	encode func(w io.Writer, v any) error
+	// raw returns the JSON of a value with its line feed, if it is known. It may be nil.
+	raw func(v P) []byte
+	format
+}
+
+// view returns the environment in which a list is printed. A wide one has columns in a pipe too, and no relative times.
+func (t *table[P]) view(o *OS) *OS {
+	if !t.wide() || o.Quiet {
+		return o
+	}
+	v := *o
+	v.Terminal, v.Rich, v.Colors = true, false, false
+	return &v
 }
 
 // print prints all values up to the first error, which it returns.
 func (t *table[P]) print(o *OS, all iter.Seq2[P, error]) error {
-	person := o.Terminal && !t.json
+	o = t.view(o)
+	person := o.Terminal && !t.data()
 	if o.Rich && person && t.person == nil {
 		return t.grid(o, all)
 	}
@@ -63,13 +74,15 @@ func (t *table[P]) print(o *OS, all iter.Seq2[P, error]) error {
 }
 
 func (t *table[P]) write(o *OS, w io.Writer, v P) error {
-	person := o.Terminal && !t.json
+	person := o.Terminal && !t.data()
 	var err error
 	switch {
-	case t.json && t.encode != nil:
+	case t.data() && t.raw != nil && !t.yaml():
+		_, err = w.Write(t.raw(v))
+	case t.data() && t.raw != nil:
+		err = writeYAML(w, t.raw(v))
+	case t.data():
 		err = t.encode(w, v)
-	case t.json:
-		err = printJSON(w, v)
 	case person && t.person != nil:
 		_, err = io.WriteString(w, t.person(v))
 	case o.Quiet:
@@ -195,9 +208,9 @@ type asking[T any] struct {
 	// request is a method and a path; in is the body, or nil.
 	request string
 	in      any
-	// text formats the answer for a person; json selects JSON instead.
+	// text formats the answer for a person.
 	text func(v *T) string
-	json bool
+	format
 }
 
 // print sends the request and prints the answer.
@@ -207,8 +220,8 @@ func (q *asking[T]) print(ctx context.Context, o *OS) error {
 		if err := q.ask(in.soft, q.request, q.in, v); err != nil {
 			return err
 		}
-		if q.json {
-			return printJSON(o.Stdout, v)
+		if q.data() {
+			return q.encode(o.Stdout, v)
 		}
 		if o.Quiet && !strings.HasPrefix(q.request, "GET ") {
 			return nil

@@ -37,7 +37,7 @@ const maxPage = 100
 
 type tasksListCmd struct {
 	target
-	JSON    bool   `name:"json" help:"Print the tasks as JSON, one a line."`
+	format
 	State   string `help:"Only tasks in this state, such as working." placeholder:"STATE"`
 	Context string `help:"Only tasks of this context." placeholder:"ID"`
 	Limit   int    `help:"How many tasks at most; 0 means all." default:"20"`
@@ -71,7 +71,7 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
 	onHub := c.onHub(cl)
 	infos := sync.OnceValue(func() map[a2a.TaskID]*adminjson.TaskInfo { return c.infos(ctx, req) })
-	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tAGENT\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", json: c.JSON, row: func(t *a2a.Task) []any {
+	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tAGENT\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", format: c.format, row: func(t *a2a.Task) []any {
 		var info adminjson.TaskInfo
 		if onHub && !o.Quiet { // which prints ids only
 			if known := infos()[t.ID]; known != nil {
@@ -80,7 +80,7 @@ func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.Lis
 		}
 		return []any{
 			printable(string(t.ID)), stateName(t.Status.State), timeName(t.Status.Timestamp), dash(printable(info.Agent)),
-			waitingName(info.WaitingIn(t.Status.State)), wordsName(o, info.Message), wordsName(o, info.Answer),
+			waitingName(info.WaitingIn(t.Status.State)), c.words(o, info.Message), c.words(o, info.Answer),
 		}
 	}}
 	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
@@ -109,9 +109,9 @@ func (c *tasksListCmd) infos(ctx context.Context, req *a2a.ListTasksRequest) map
 // terminalWords is the maximum length of the words of a task on a terminal, in characters.
 const terminalWords = 40
 
-// wordsName returns the first words of a task as a cell of a list.
-func wordsName(o *OS, words string) string {
-	if o.Terminal {
+// words returns the first words of a task as a cell of a list.
+func (c *tasksListCmd) words(o *OS, words string) string {
+	if o.Terminal && !c.wide() {
 		words = clip.Fit(words, terminalWords)
 	}
 	return dash(printable(words))
@@ -126,11 +126,11 @@ func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o
 		q.Set("state", string(req.Status))
 	}
 	t := &table[*adminjson.TaskInfo]{
-		heads: "TASK\tSTATE\tCHANGED\tAGENT\tOWNER\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", json: c.JSON,
+		heads: "TASK\tSTATE\tCHANGED\tAGENT\tOWNER\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", format: c.format,
 		row: func(t *adminjson.TaskInfo) []any {
 			return []any{
 				printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt),
-				printable(t.Agent), printable(t.Owner), waitingName(t.Waiting), wordsName(o, t.Message), wordsName(o, t.Answer),
+				printable(t.Agent), printable(t.Owner), waitingName(t.Waiting), c.words(o, t.Message), c.words(o, t.Answer),
 			}
 		},
 	}
@@ -175,7 +175,7 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.JSON || task.Status.State.Terminal() || !c.onHub(cl) {
+		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.data() || task.Status.State.Terminal() || !c.onHub(cl) {
 			return err
 		}
 		hub := c.hub()
@@ -200,8 +200,8 @@ func (c *tasksGetCmd) inspect(ctx context.Context, o *OS) error {
 	if err := hub.ask(ctx, "GET "+taskPath(id)+"?"+q.Encode(), nil, &info); err != nil {
 		return err
 	}
-	if c.JSON {
-		return printJSON(o.Stdout, &info)
+	if c.data() {
+		return c.encode(o.Stdout, &info)
 	}
 	t, err := task.DecodeTask(info.Task)
 	if err != nil {
@@ -214,8 +214,8 @@ func (c *tasksGetCmd) inspect(ctx context.Context, o *OS) error {
 }
 
 func (c *oneTask) print(task *a2a.Task, o *OS, open func(*a2a.Part) (io.ReadCloser, error)) error {
-	if c.JSON {
-		return printJSON(o.Stdout, task)
+	if c.data() {
+		return c.encode(o.Stdout, task)
 	}
 	sh := newShow(o, &c.output, false)
 	sh.words.open = open
@@ -259,8 +259,8 @@ func writeMessage(w io.Writer, words *printer, m *a2a.Message) error {
 
 type tasksCancelCmd struct {
 	target
-	JSON bool   `name:"json" help:"Print the task as JSON."`
-	ID   string `arg:"" help:"The id of the task, or its beginning."`
+	format
+	ID string `arg:"" help:"The id of the task, or its beginning."`
 }
 
 func (c *tasksCancelCmd) Run(in interrupts, o *OS) error {
@@ -272,8 +272,8 @@ func (c *tasksCancelCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(o.Stdout, task)
+		if c.data() {
+			return c.encode(o.Stdout, task)
 		}
 		if o.Quiet {
 			return nil
@@ -288,7 +288,7 @@ type tasksCountCmd struct {
 	All   bool   `help:"The tasks of all owners, for administrators. The hub records it in its audit log."`
 	Owner string `help:"With --all: only the tasks of this owner." placeholder:"OWNER"`
 	Agent string `help:"Only the tasks of this agent." placeholder:"NAME"`
-	JSON  bool   `name:"json" help:"Print the numbers as JSON."`
+	format
 }
 
 func (c *tasksCountCmd) Run(ctx context.Context, o *OS) error {
@@ -306,7 +306,7 @@ func (c *tasksCountCmd) Run(ctx context.Context, o *OS) error {
 		q.Set("agent", c.Agent)
 	}
 	return (&asking[adminjson.TaskCounts]{
-		hubFlags: &c.hubFlags, request: "GET " + adminapi.Root + "/counts?" + q.Encode(), json: c.JSON,
+		hubFlags: &c.hubFlags, request: "GET " + adminapi.Root + "/counts?" + q.Encode(), format: c.format,
 		text: func(n *adminjson.TaskCounts) string {
 			var lines strings.Builder
 			for _, s := range states {

@@ -24,7 +24,7 @@ type topCmd struct {
 	Tasks int    `help:"How many tasks to show." default:"10" placeholder:"N"`
 	Mine  bool   `help:"Only your own tasks, even as an administrator."`
 	Once  bool   `help:"Print one frame and exit, as without a terminal."`
-	JSON  bool   `name:"json" help:"Print one frame as a JSON object."`
+	format
 }
 
 // topFrame is one screen of the command.
@@ -54,8 +54,8 @@ func (c *topCmd) Run(in interrupts, o *OS) error {
 	switch {
 	case err != nil:
 		return err
-	case c.JSON:
-		return printJSON(o.Stdout, f)
+	case c.data():
+		return c.encode(o.Stdout, f)
 	case c.Once || !o.Terminal:
 		_, err := io.WriteString(o.drawing(), f.text(o, nil))
 		return err

@@ -23,9 +23,9 @@ const (
 // treeShow writes the tree of a task, if it has more than one task.
 type treeShow struct {
 	out io.Writer
-	// json writes each change as a JSON object. drawn draws the whole tree again on each
-	// change.
-	json, drawn bool
+	// format writes each change as data. drawn draws the whole tree again on each change.
+	format format
+	drawn  bool
 
 	nodes []treeNode
 	at    map[a2a.TaskID]int // index in nodes
@@ -108,8 +108,8 @@ func (s *show) redraw() {
 }
 
 func (t *treeShow) line(n *treeNode) error {
-	if t.json {
-		return printJSON(t.out, map[string]any{"node": &n.TreeTask})
+	if t.format.data() {
+		return t.format.encode(t.out, map[string]any{"node": &n.TreeTask})
 	}
 	_, err := fmt.Fprintf(t.out, "%s\t%s\t%s\t%s\t%s\t%s\n", plain(string(n.TaskID)), cmp.Or(plain(string(n.ParentID)), "-"),
 		stateName(a2a.TaskState(n.State)), plain(string(n.Agent)), ageName(n.age()), plain(n.note()))

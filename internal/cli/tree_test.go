@@ -20,8 +20,8 @@ import (
 // treeOf returns a show with a tree, and its output.
 func treeOf(drawn, json bool) (*show, *bytes.Buffer) {
 	out := new(bytes.Buffer)
-	s := newShow(&OS{Stdout: out, Stderr: out}, &output{JSON: json}, true)
-	s.tree = &treeShow{out: out, drawn: drawn, json: json, at: make(map[a2a.TaskID]int)}
+	s := newShow(&OS{Stdout: out, Stderr: out}, &output{format: format{JSON: json}}, true)
+	s.tree = &treeShow{out: out, drawn: drawn, format: format{JSON: json}, at: make(map[a2a.TaskID]int)}
 	return s, out
 }
 

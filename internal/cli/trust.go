@@ -19,12 +19,12 @@ const trustPath = adminapi.Root + "/trust"
 
 type trustListCmd struct {
 	hubFlags
-	JSON bool `name:"json" help:"Print the entries as JSON, one a line."`
+	format
 }
 
 func (c *trustListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*trust.Entry]{
-		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "No caller was seen at a gate, or given a level.", json: c.JSON,
+		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "No caller was seen at a gate, or given a level.", format: c.format,
 		row: func(e *trust.Entry) []any {
 			return []any{plain(string(e.Subject)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}
 		},
@@ -49,7 +49,7 @@ type trustSetCmd struct {
 	Level   string   `help:"The level: observe, learn, propose or act." placeholder:"LEVEL"`
 	Approve []string `help:"A skill to approve. May be repeated." placeholder:"SKILL"`
 	Revoke  []string `help:"A skill not to approve any more; all means every one. May be repeated." placeholder:"SKILL"`
-	JSON    bool     `name:"json" help:"Print the entry as JSON."`
+	format
 }
 
 func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
@@ -69,7 +69,7 @@ func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 			return usagef("--level: %w", err)
 		}
 	}
-	return (&asking[trust.Entry]{hubFlags: &c.hubFlags, request: "POST " + trustPath, in: ask, json: c.JSON, text: trusted}).print(ctx, o)
+	return (&asking[trust.Entry]{hubFlags: &c.hubFlags, request: "POST " + trustPath, in: ask, format: c.format, text: trusted}).print(ctx, o)
 }
 
 // trusted describes the trust level of an agent or a caller.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -13,15 +12,15 @@ import (
 )
 
 type versionCmd struct {
-	JSON    bool `name:"json" help:"Print a JSON object."`
+	format
 	Modules bool `help:"Also print the modules of the program with their versions."`
 }
 
 func (v *versionCmd) Run(o *OS) error {
 	b := build()
 	protocols := []string{string(a2a.Version)}
-	if v.JSON {
-		return json.NewEncoder(o.Stdout).Encode(map[string]any{
+	if v.data() {
+		return v.encode(o.Stdout, map[string]any{
 			"version": version.Version, "commit": b.commit, "modified": b.modified, "date": b.date, "go": runtime.Version(), "protocols": protocols,
 			"modules": b.modules,
 		})

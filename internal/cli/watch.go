@@ -81,7 +81,7 @@ func (c *tasksWatchCmd) startTree(ctx context.Context, s *show, o *OS) *treeWatc
 		close(w.over)
 		return w
 	}
-	s.tree = &treeShow{out: o.drawing(), json: c.JSON, drawn: o.Terminal && !c.JSON, at: make(map[a2a.TaskID]int)}
+	s.tree = &treeShow{out: o.drawing(), format: c.format, drawn: o.Terminal && !c.data(), at: make(map[a2a.TaskID]int)}
 	w.wg.Go(func() {
 		defer close(w.over)
 		w.follow(ctx)

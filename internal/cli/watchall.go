@@ -26,7 +26,7 @@ type watchCmd struct {
 	Kind     []string `help:"Only these kinds: families such as task, worker, webhook, agent, inbox, dead, audit, hub, or types such as task.status." placeholder:"KIND"`
 	After    string   `help:"Begin after the event with this id; \"first\" means with the oldest. Without it, begin now." placeholder:"ID"`
 	NoFollow bool     `help:"End with the newest event."`
-	JSON     bool     `name:"json" help:"Print the events as JSON, one a line."`
+	format
 }
 
 // Run prints the events until it is interrupted.
@@ -103,7 +103,10 @@ func (w *eventWatch) event(data string) (last bool, err error) {
 	if e.Type == events.StreamEnd && w.cmd.NoFollow {
 		return true, nil
 	}
-	if w.cmd.JSON {
+	if w.cmd.yaml() {
+		return false, writeYAML(w.out, []byte(data))
+	}
+	if w.cmd.data() {
 		_, err = fmt.Fprintln(w.out, data)
 		return false, err
 	}

@@ -17,9 +17,9 @@ import (
 
 type whyCmd struct {
 	hubFlags
-	ID   string `arg:"" help:"The id of the task, or its beginning."`
-	All  bool   `help:"A task of any owner, for administrators."`
-	JSON bool   `name:"json" help:"Print the task and its reason as JSON."`
+	ID  string `arg:"" help:"The id of the task, or its beginning."`
+	All bool   `help:"A task of any owner, for administrators."`
+	format
 }
 
 // Run prints why a task does not proceed.
@@ -33,7 +33,7 @@ func (c *whyCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	return (&asking[adminjson.TaskInfo]{
-		hubFlags: &c.hubFlags, request: "GET " + taskPath(id) + query, json: c.JSON, text: c.why,
+		hubFlags: &c.hubFlags, request: "GET " + taskPath(id) + query, format: c.format, text: c.why,
 	}).print(ctx, o)
 }
 

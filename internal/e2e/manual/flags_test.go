@@ -15,11 +15,11 @@ import (
 var called = regexp.MustCompile("(?m)(?:^ *|`|[|&;] *|[A-Z_]+=\\S* )(?:\\./)?parley((?: +[^`|&;)\\n]+)+)")
 
 // flagOf matches a flag in a command line or in the help.
-var flagOf = regexp.MustCompile(`(?:^|[\s\[])(--[a-z][a-z0-9-]*)`)
+var flagOf = regexp.MustCompile(`(?:^|[\s\[])(-[a-z]\b|--[a-z][a-z0-9-]*)`)
 
 // valueOf matches a flag with a value in the help, usageOf the arguments in the first line of the help.
 var (
-	valueOf = regexp.MustCompile(`(--[a-z][a-z0-9-]*)=`)
+	valueOf = regexp.MustCompile(`(?:(-[a-z]), )?(--[a-z][a-z0-9-]*)=`)
 	usageOf = regexp.MustCompile(`^Usage: [^<\[\n]*([^\n]*?)(?: \[flags\])?\n`)
 )
 
@@ -46,7 +46,7 @@ func grammarOf(t *testing.T) grammar {
 			u.flags = append(u.flags, m[1])
 		}
 		for _, m := range valueOf.FindAllStringSubmatch(flags, -1) {
-			u.valued = append(u.valued, m[1])
+			u.valued = append(u.valued, m[1:]...)
 		}
 		arguments := usageOf.FindStringSubmatch(text)
 		if arguments == nil {
@@ -182,12 +182,12 @@ func (u *usage) arguments(words []string) (n int) {
 func TestCommandsExistRule(t *testing.T) {
 	t.Parallel()
 	g := grammar{
-		"": {flags: []string{"--help"}}, "send": {flags: []string{"--agent"}, valued: []string{"--agent"}, most: 1},
+		"": {flags: []string{"--help"}}, "send": {flags: []string{"--agent", "-o"}, valued: []string{"--agent", "-o"}, most: 1},
 		"tasks": {flags: []string{"--help"}}, "tasks list": {flags: []string{"--all"}},
 	}
-	page := "`parley send --agent x hello`\n```sh\nparley send --nothing x  # --agent\nid=$(parley tasks list --all)\nX=1 parley what now\nparley tasks list \\\n  --some\nparley tasks list t\nparley send --agent x two words\nparley send hello >out\n```\nthe parley of agents; parley-data"
+	page := "`parley send --agent x hello`\n```sh\nparley send --nothing x  # --agent\nid=$(parley tasks list --all)\nX=1 parley what now\nparley tasks list \\\n  --some\nparley tasks list t\nparley send --agent x two words\nparley send -o json hello >out\nparley send -x hello\n```\nthe parley of agents; parley-data"
 	count, problems := g.examine(page)
-	if count != 8 || len(problems) != 5 {
-		t.Errorf("examine: %d command lines, %q; want 8 and 5 problems", count, problems)
+	if count != 9 || len(problems) != 6 {
+		t.Errorf("examine: %d command lines, %q; want 9 and 6 problems", count, problems)
 	}
 }
