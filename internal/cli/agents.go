@@ -35,16 +35,25 @@ func agentPath(name string) string { return agentsPath + "/" + url.PathEscape(na
 
 type agentsListCmd struct {
 	hubFlags
+	watched
 	Skill string `help:"Only agents with this skill." placeholder:"ID"`
 	format
 }
 
 func (c *agentsListCmd) Run(in interrupts, o *OS) error {
 	var all adminjson.AgentList
-	if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
-		return err
+	list := func(yield func(*adminjson.Agent, error) bool) {
+		all = adminjson.AgentList{}
+		if err := c.ask(in.soft, "GET "+agentsPath, nil, &all); err != nil {
+			yield(nil, err)
+			return
+		}
+		each(c.chosen(all.Agents))(yield)
 	}
-	if err := c.table().print(o, each(c.chosen(all.Agents))); err != nil {
+	if c.Watch {
+		return c.table().keep(in.soft, o, news{&c.hubFlags, "/events?kind=agent,audit.agent", true}, list)
+	}
+	if err := c.table().print(o, list); err != nil {
 		return err
 	}
 	for _, p := range all.Problems {

@@ -89,7 +89,7 @@ type commands struct {
 
 	Version    versionCmd    `cmd:"" group:"Other commands:" help:"Print the version."`
 	Man        manCmd        `cmd:"" group:"Other commands:" help:"Print the manual page of all commands."`
-	Completion completionCmd `cmd:"" group:"Other commands:" help:"Print the completion of a shell: bash, zsh or fish."`
+	Completion completionCmd `cmd:"" group:"Other commands:" help:"Print the completion of a shell: bash, zsh, fish or powershell."`
 	Complete   completeCmd   `cmd:"" hidden:"" help:"Print the completions of a line."`
 }
 

@@ -21,7 +21,7 @@ import (
 var completions embed.FS
 
 type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish,powershell" help:"The shell: bash, zsh, fish or powershell."`
 }
 
 func (c *completionCmd) Run(o *OS) error {
@@ -35,6 +35,7 @@ func (c *completionCmd) Run(o *OS) error {
 
 // completeCmd prints the completions of a line, for the scripts of completionCmd.
 type completeCmd struct {
+	New   bool     `help:"Complete a further word, which is still empty."`
 	Words []string `arg:"" optional:"" help:"The words of the line after the program; the last one is completed."`
 }
 
@@ -45,8 +46,8 @@ const completeTime = 2 * time.Second
 func (c *completeCmd) Run(ctx context.Context, o *OS, k *kong.Kong) error {
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
 	defer cancel()
-	if len(c.Words) == 0 {
-		c.Words = []string{""}
+	if len(c.Words) == 0 || c.New {
+		c.Words = append(c.Words, "")
 	}
 	l := &line{node: k.Model.Node, current: c.Words[len(c.Words)-1]}
 	if o.LookupEnv != nil {

@@ -48,7 +48,7 @@ func TestComplete(t *testing.T) {
 		"agents show gre": "greeter",
 		"agents add gre":  "",
 		"open order-4711": "order-4711",
-		"completion ":     "bash zsh fish",
+		"completion ":     "bash zsh fish powershell",
 		"send --url http://127.0.0.1:1 --agent gr": "",
 		"nonsense ": "",
 		"-":         "--help --quiet",
@@ -73,5 +73,38 @@ func TestComplete(t *testing.T) {
 	_, out, _ := invoke(t, OS{LookupEnv: env}, "complete", "--", "send", "--agent", "gree")
 	if out != "greeter\tGreets.\n" {
 		t.Errorf("with a description: %q", out)
+	}
+}
+
+// TestCompletePowerShell: the script asks for the next word with a flag, and its brackets match. There is no PowerShell
+// here that could run it.
+func TestCompletePowerShell(t *testing.T) {
+	t.Parallel()
+	_, want, _ := invoke(t, OS{}, "complete", "--", "inbox", "")
+	if _, got, errs := invoke(t, OS{}, "complete", "--new", "--", "inbox"); got != want || !strings.HasPrefix(got, "list\t") {
+		t.Errorf("complete --new: %q, %s, want %q", got, errs, want)
+	}
+	code, script, errs := invoke(t, OS{}, "completion", "powershell")
+	if code != 0 {
+		t.Fatalf("completion powershell = %d, %s", code, errs)
+	}
+	for _, want := range []string{"Register-ArgumentCompleter -Native -CommandName parley -ScriptBlock {", "@('complete', '--') + $words", "@('complete', '--new', '--') + $words"} {
+		if !strings.Contains(script, want) {
+			t.Errorf("the script has no %s", want)
+		}
+	}
+	var open []rune
+	for _, r := range script {
+		switch i := strings.IndexRune("({[)}]", r); {
+		case i >= 3 && (len(open) == 0 || open[len(open)-1] != rune("({["[i-3])):
+			t.Fatalf("%c closes nothing", r)
+		case i >= 3:
+			open = open[:len(open)-1]
+		case i >= 0:
+			open = append(open, r)
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("not closed: %q", open)
 	}
 }

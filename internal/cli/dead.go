@@ -24,6 +24,7 @@ func letterPath(id string) string { return deadPath + "/" + url.PathEscape(id) }
 
 type deadListCmd struct {
 	hubFlags
+	watched
 	Queue string `help:"Only messages of this queue." placeholder:"NAME"`
 	Task  string `help:"Only messages about this task." placeholder:"ID"`
 	format
@@ -35,6 +36,9 @@ func (c *deadListCmd) Run(in interrupts, o *OS) error {
 		row: func(l *queue.Letter) []any {
 			return []any{l.ID, timeName(&l.At), plain(l.Queue), plain(l.Type), dash(plain(l.Task)), l.Size, dash(plain(l.Reason))}
 		},
+	}
+	if c.Watch {
+		return t.keep(in.soft, o, news{&c.hubFlags, "/events?kind=dead,audit.dead", true}, c.all(in.soft))
 	}
 	return t.print(o, c.all(in.soft))
 }

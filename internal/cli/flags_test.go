@@ -47,7 +47,7 @@ func TestMissing(t *testing.T) {
 		"trust":               `expected one of "list", "set"`,
 		"agents":              `expected one of "list", "search", "show", "add", "remove", ...`,
 		"tasks get":           `expected "<`,
-		"completion tcsh":     `<shell> must be one of "bash","zsh","fish" but got "tcsh"`,
+		"completion tcsh":     `<shell> must be one of "bash","zsh","fish","powershell" but got "tcsh"`,
 		"serve --log-level x": `--log-level must be one of "debug","info","warn","error","" but got "x"`,
 	} {
 		parser, err := newParser(&OS{}, new(commands))

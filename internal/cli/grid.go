@@ -15,6 +15,8 @@ type grid struct {
 	rows   [][]string
 	colors bool
 	now    time.Time
+	// clock prints times, not ages.
+	clock bool
 }
 
 // The escape sequences of colors. They have no width.
@@ -91,7 +93,12 @@ func (g *grid) enrich(column int, head string) {
 	switch head {
 	case "CHANGED", "SINCE", "TIME", "ENDS", "UNTIL", "LAST":
 		for _, row := range g.rows {
-			if at, err := time.Parse(time.RFC3339, row[column]); err == nil {
+			at, err := time.Parse(time.RFC3339, row[column])
+			switch {
+			case err != nil:
+			case g.clock:
+				row[column] = at.Local().Format(time.DateTime)
+			default:
 				row[column] = whenName(at, g.now)
 			}
 		}

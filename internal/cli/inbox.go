@@ -24,6 +24,7 @@ const inboxPath = adminapi.Root + "/inbox"
 
 type inboxListCmd struct {
 	hubFlags
+	watched
 	State string   `help:"Items in this state: open, answered, approved, refused, expired or all." default:"open" placeholder:"STATE"`
 	Kind  []string `help:"Only items of this kind: question, approval or notice. May be repeated." placeholder:"KIND"`
 	format
@@ -32,9 +33,13 @@ type inboxListCmd struct {
 func (c *inboxListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", format: c.format, row: c.row}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
-	return t.print(o, pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
+	list := pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
 		return p.Items, nextPage("pageToken", p.NextPageToken)
-	}))
+	})
+	if c.Watch {
+		return t.keep(in.soft, o, news{&c.hubFlags, "/inbox/events", false}, list)
+	}
+	return t.print(o, list)
 }
 
 // rowText is the maximum length of a text in a list, in runes.

@@ -20,6 +20,7 @@ const pushPath = adminapi.Root + "/push"
 
 type pushListCmd struct {
 	hubFlags
+	watched
 	Task string `help:"Only webhooks of this task, with their undelivered versions." placeholder:"ID"`
 	Dead bool   `help:"Only webhooks with undelivered versions, and those versions."`
 	format
@@ -42,9 +43,13 @@ func (c *pushListCmd) Run(in interrupts, o *OS) error {
 			}
 		},
 	}
-	return t.print(o, pages(in.soft, &c.hubFlags, pushPath+"?"+q.Encode(), func(p *adminapi.WebhookList) ([]adminapi.Webhook, string) {
+	list := pages(in.soft, &c.hubFlags, pushPath+"?"+q.Encode(), func(p *adminapi.WebhookList) ([]adminapi.Webhook, string) {
 		return p.Webhooks, nextPage("pageToken", p.NextPageToken)
-	}))
+	})
+	if c.Watch {
+		return t.keep(in.soft, o, news{&c.hubFlags, "/events?kind=webhook,task.created,audit.push", true}, list)
+	}
+	return t.print(o, list)
 }
 
 // hookTrouble returns the problem of a webhook, or an empty text.

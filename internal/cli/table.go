@@ -30,6 +30,8 @@ type table[P any] struct {
 	id int
 	// raw returns the JSON of a value with its line feed, if it is known. It may be nil.
 	raw func(v P) []byte
+	// clock prints times on a terminal, not ages, which a list that stays on the screen would outlive.
+	clock bool
 	format
 }
 
@@ -105,7 +107,7 @@ func (t *table[P]) cells(v P) []string {
 // grid prints all values in columns with relative times, short ids and, if the terminal has them,
 // colors.
 func (t *table[P]) grid(o *OS, all iter.Seq2[P, error]) error {
-	g := &grid{colors: o.Colors, now: time.Now(), heads: strings.Split(t.heads, "\t")}
+	g := &grid{colors: o.Colors, now: time.Now(), clock: t.clock, heads: strings.Split(t.heads, "\t")}
 	for v, err := range all {
 		if err != nil {
 			return errors.Join(g.write(o.drawing()), err)

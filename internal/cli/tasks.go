@@ -37,6 +37,7 @@ const maxPage = 100
 
 type tasksListCmd struct {
 	target
+	watched
 	format
 	State   string `help:"Only tasks in this state, such as working." placeholder:"STATE"`
 	Context string `help:"Only tasks of this context." placeholder:"ID"`
@@ -70,7 +71,7 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 
 func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.ListTasksRequest, o *OS) error {
 	onHub := c.onHub(cl)
-	infos := sync.OnceValue(func() map[a2a.TaskID]*adminjson.TaskInfo { return c.infos(ctx, req) })
+	var infos func() map[a2a.TaskID]*adminjson.TaskInfo
 	t := &table[*a2a.Task]{heads: "TASK\tSTATE\tCHANGED\tAGENT\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", format: c.format, row: func(t *a2a.Task) []any {
 		var info adminjson.TaskInfo
 		if onHub && !o.Quiet { // which prints ids only
@@ -83,7 +84,26 @@ func (c *tasksListCmd) list(ctx context.Context, cl *client.Client, req *a2a.Lis
 			waitingName(info.WaitingIn(t.Status.State)), c.words(o, info.Message), c.words(o, info.Answer),
 		}
 	}}
-	return t.print(o, first(c.Limit, cl.Tasks(ctx, req)))
+	list := func(yield func(*a2a.Task, error) bool) {
+		infos = sync.OnceValue(func() map[a2a.TaskID]*adminjson.TaskInfo { return c.infos(ctx, req) })
+		first(c.Limit, cl.Tasks(ctx, req))(yield)
+	}
+	if !c.Watch {
+		return t.print(o, list)
+	}
+	if !onHub {
+		return usagef("--watch needs a Parley hub, which %s is not", c.URL)
+	}
+	return t.keep(ctx, o, c.news(), list)
+}
+
+// news returns the stream with the events that change the list.
+func (c *tasksListCmd) news() news {
+	hub, q := c.hub(), url.Values{"kind": {"task,worker,agent"}}
+	if c.Agent != "" {
+		q.Set("agent", c.Agent)
+	}
+	return news{&hub, "/events?" + q.Encode(), true}
 }
 
 // infos asks a Parley hub for the facts about the tasks of a list that the protocol does not have: those of
@@ -135,9 +155,13 @@ func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o
 		},
 	}
 	hub := c.hub()
-	return t.print(o, first(c.Limit, pages(ctx, &hub, adminapi.Root+"/tasks?"+q.Encode(), func(p *adminjson.TaskList) ([]adminjson.TaskInfo, string) {
+	list := first(c.Limit, pages(ctx, &hub, adminapi.Root+"/tasks?"+q.Encode(), func(p *adminjson.TaskList) ([]adminjson.TaskInfo, string) {
 		return p.Tasks, nextPage("pageToken", p.NextPageToken)
-	})))
+	}))
+	if c.Watch {
+		return t.keep(ctx, o, c.news(), list)
+	}
+	return t.print(o, list)
 }
 
 func timeName(t *time.Time) string {

@@ -49,7 +49,7 @@ func prepare(dir string) error {
 func document(dir, program string) error {
 	for file, args := range map[string][]string{
 		"parley.1": {"man"}, "completions/parley.bash": {"completion", "bash"}, "completions/_parley": {"completion", "zsh"},
-		"completions/parley.fish": {"completion", "fish"},
+		"completions/parley.fish": {"completion", "fish"}, "completions/parley.ps1": {"completion", "powershell"},
 	} {
 		if err := output(filepath.Join(dir, file), exec.Command(program, args...)); err != nil {
 			return err

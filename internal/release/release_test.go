@@ -77,7 +77,7 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("no licence of %s %s", m.Path, m.Version)
 		}
 	}
-	for file, want := range map[string]string{"parley.1": ".TH PARLEY 1", "completions/parley.bash": "complete -", "completions/_parley": "#compdef", "completions/parley.fish": "complete -c"} {
+	for file, want := range map[string]string{"parley.1": ".TH PARLEY 1", "completions/parley.bash": "complete -", "completions/_parley": "#compdef", "completions/parley.fish": "complete -c", "completions/parley.ps1": "Register-ArgumentCompleter"} {
 		if text, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
