@@ -79,6 +79,7 @@ type commands struct {
 	Restore restoreCmd `cmd:"" group:"Move and keep data:" help:"Restore a data folder from a backup."`
 	Export  exportCmd  `cmd:"" group:"Move and keep data:" help:"Write the content of a store into a file that another kind of store can import."`
 	Import  importCmd  `cmd:"" group:"Move and keep data:" help:"Read an export into an empty store."`
+	Upgrade upgradeCmd `cmd:"" group:"Move and keep data:" help:"Report what this version changes in a data folder and a configuration."`
 	Repair  repairCmd  `cmd:"" group:"Move and keep data:" help:"Salvage a damaged data folder into a new one."`
 
 	Check checkCmd `cmd:"" group:"Test agents:" help:"Check an A2A server against the specification."`

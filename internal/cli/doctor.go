@@ -70,7 +70,7 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 		if f.Level == doctor.Weak || f.Level == doctor.Wrong {
 			bad++
 		}
-		if err := c.print(o, &f); err != nil {
+		if err := printFinding(o, &c.format, &f); err != nil {
 			return err
 		}
 	}
@@ -89,9 +89,10 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	return policyFailed(facts)
 }
 
-func (c *doctorCmd) print(o *OS, f *doctor.Finding) error {
-	if c.data() {
-		return c.encode(o.Stdout, f)
+// printFinding prints a finding, with its advice on a line of its own.
+func printFinding(o *OS, form *format, f *doctor.Finding) error {
+	if form.data() {
+		return form.encode(o.Stdout, f)
 	}
 	_, err := fmt.Fprintf(o.Stdout, "%-8s %-10s %s\n", f.Level, f.Subject, f.Text)
 	if err == nil && f.Advice != "" {

@@ -60,7 +60,7 @@ func (t *table[P]) keep(ctx context.Context, o *OS, n news, all iter.Seq2[P, err
 	return err
 }
 
-// arrived waits for a line with a prefix, and reads what has arrived with it. It reports whether there was such a line.
+// arrived waits for a line with a prefix, and reads the lines that have arrived with it. It reports whether there was such a line.
 func arrived(events *bufio.Reader, prefix string) bool {
 	for found := false; !found || events.Buffered() > 0; {
 		line, _, err := events.ReadLine()

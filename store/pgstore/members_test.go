@@ -520,6 +520,9 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 	t.Parallel()
 	s := pgtest.Shared(t)
 	url := s.Database(t)
+	if names, err := Pending(t.Context(), url); err != nil || len(names) < 6 {
+		t.Errorf("Pending of an empty database = %q, %v", names, err)
+	}
 	running, err := Open(t.Context(), url, asMember("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -537,10 +540,19 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 			_ = db.Close()
 		}
 	}
+	if _, err := Pending(t.Context(), url); !errors.Is(err, ErrInUse) {
+		t.Errorf("Pending = %v, want ErrInUse", err)
+	}
 	if err := running.Close(); err != nil {
 		t.Fatal(err)
 	}
+	if names, err := Pending(t.Context(), url); err != nil || len(names) == 0 || !strings.HasPrefix(names[0], "0006_") {
+		t.Errorf("Pending = %q, %v, want the sixth migration and later ones", names, err)
+	}
 	db := openTest(t, url, asMember("b"))
+	if names, err := Pending(t.Context(), url); err != nil || names != nil {
+		t.Errorf("Pending = %q, %v after Open", names, err)
+	}
 	mustFind(t, db, "t1")
 	put(t, db, "t2")
 	mustFind(t, db, "t2")

@@ -224,3 +224,32 @@ func hasCode(err error, code string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == code
 }
+
+// Pending returns the names of the migrations that Open would apply to the database at an address. It changes
+// nothing. It returns ErrNewer as Open does, and ErrInUse if hubs of an earlier version must be stopped first.
+func Pending(ctx context.Context, address string) (names []string, err error) {
+	steps, err := sqlstore.Migrations(schema)
+	if err != nil {
+		return nil, err
+	}
+	err = visit(ctx, address, func(c *conn) error {
+		have, err := layout(ctx, c)
+		if err == nil {
+			err = verify(have[:min(len(have), len(steps))], steps)
+		}
+		n := len(have)
+		switch {
+		case err != nil:
+			return err
+		case n >= len(steps):
+			return survives(ctx, c, n, len(steps))
+		case n >= membersLayout && n < leastLayout:
+			err = noMembers(ctx, c)
+		}
+		for _, m := range steps[n:] {
+			names = append(names, m.Name)
+		}
+		return err
+	})
+	return names, err
+}

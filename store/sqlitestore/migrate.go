@@ -4,6 +4,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
@@ -153,4 +156,41 @@ func verify(c *conn, steps []sqlstore.Migration) error {
 		return fmt.Errorf("%w: %d of %d migrations are recorded: restore a backup", ErrDamaged, n, len(steps))
 	}
 	return nil
+}
+
+// Pending returns the names of the migrations that Open would apply to the file at path. It changes nothing, and
+// a hub may use the file meanwhile. It returns ErrNoStore if there is no file, and ErrNewer as Open does.
+func Pending(path string) (names []string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read the layout of %s: %w", path, unread(err))
+		}
+	}()
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if empty, err := examineHead(path); err != nil || empty {
+		return nil, errors.Join(err, ErrNoStore)
+	}
+	steps, err := sqlstore.Migrations(schema)
+	if err != nil {
+		return nil, err
+	}
+	open := openToRead
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		open = openFrozen // no hub uses the file, and none of the files beside it is made
+	}
+	c, err := open(path, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	have, err := recognize(c, steps)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range steps[have:] {
+		names = append(names, m.Name)
+	}
+	return names, nil
 }
