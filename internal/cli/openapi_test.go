@@ -338,6 +338,7 @@ func (d *described) tasks(b *bus.Memory) {
 	d.request(200, rootKey, "GET "+api+dead+"?scope=all&owner=ann", "")
 	d.request(200, annKey, "GET /api/v1/counts?agent=greeter", "")
 	d.request(200, rootKey, "GET /api/v1/counts?scope=all&owner=ann", "")
+	d.stream(rootKey, "GET /api/v1/counts/events?scope=all", func() {})
 	d.request(200, annKey, "GET "+api+dead+"/tree", "")
 	d.request(200, annKey, "GET "+api+dead+"/tree/events", "")
 	d.request(200, annKey, "GET "+api+dead+"/log?after=0&limit=1", "")

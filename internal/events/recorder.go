@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/backoff"
@@ -36,19 +35,24 @@ type Recorder struct {
 	// Logger receives a record when notices cannot be stored. If nil, nothing is logged.
 	Logger *slog.Logger
 
-	wake    wake.Signal // a notice waits; set by once
 	once    sync.Once
-	readers atomic.Int32 // that follow the timeline
+	wake    wake.Signal   // a notice waits; set by once
+	over    chan struct{} // is closed when readers end; set by once
+	reading chan struct{} // has room for the reader that uses latest; set by once
+	latest  task.TimelinePage
 	changed wake.Broadcast
-	stopped atomic.Bool // readers end
 
 	mu      sync.Mutex // guards the fields below
 	pending [][]byte
 	lost    int // notices for which pending had no room
 }
 
+func (r *Recorder) init() {
+	r.once.Do(func() { r.wake, r.over, r.reading = wake.New(), make(chan struct{}), make(chan struct{}, 1) })
+}
+
 func (r *Recorder) signal() wake.Signal {
-	r.once.Do(func() { r.wake = wake.New() })
+	r.init()
 	return r.wake
 }
 
@@ -73,15 +77,22 @@ func (r *Recorder) Note(e Event) {
 }
 
 // Changed wakes the readers. It is called after changes that the store has, or may have, made.
-func (r *Recorder) Changed() {
-	if r.readers.Load() > 0 {
-		r.changed.Send()
-	}
+func (r *Recorder) Changed() { r.changed.Send() }
+
+// Next returns a channel that is closed by the next change. Its caller reads the store after
+// that, so that no change is missed.
+func (r *Recorder) Next() <-chan struct{} { return r.changed.Next() }
+
+// Over returns a channel that is closed by EndReaders.
+func (r *Recorder) Over() <-chan struct{} {
+	r.init()
+	return r.over
 }
 
-// EndReaders ends the streams of all readers once they have got the events so far.
+// EndReaders ends the streams of all readers once they have got the events so far. It is called once.
 func (r *Recorder) EndReaders() {
-	r.stopped.Store(true)
+	r.init()
+	close(r.over)
 	r.changed.Send()
 }
 

@@ -91,8 +91,7 @@ func parseCursor(text string) (c cursor, err error) {
 // StreamEnd event, or an error of the store or of ctx.
 func (r *Recorder) Watch(ctx context.Context, q Query) iter.Seq2[[]Event, error] {
 	return func(yield func([]Event, error) bool) {
-		r.readers.Add(1) // before the first read, so that a later change is not missed
-		defer r.readers.Add(-1)
+		r.init()
 		w := &watcher{recorder: r, query: &q, yield: yield}
 		err := w.run(ctx)
 		if !errors.Is(err, errStopped) && w.flush() == nil && err != nil {
@@ -124,8 +123,8 @@ func (w *watcher) run(ctx context.Context) error {
 	}
 	for {
 		next := w.recorder.changed.Next() // before the read, so that no change is missed
-		stopped := w.recorder.stopped.Load()
-		page, err := w.recorder.Store.Timeline(ctx, w.at.seq, pageSize)
+		stopped := w.recorder.ended()
+		page, err := w.recorder.page(ctx, w.at.seq)
 		if err != nil {
 			return err
 		}
@@ -138,7 +137,7 @@ func (w *watcher) run(ctx context.Context) error {
 		if err := w.page(ctx, page.Moments); err != nil {
 			return err
 		}
-		if len(page.Moments) == pageSize {
+		if n := len(page.Moments); n == pageSize || n > 0 && page.Newest > w.at.seq {
 			continue
 		}
 		if err := w.idle(); err != nil {
@@ -162,6 +161,37 @@ func (w *watcher) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// ended reports whether readers end.
+func (r *Recorder) ended() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// page returns the moments after a position. Readers share the page that was read last: most of them are at the
+// end of the timeline, and a page costs more than all of them take from it.
+func (r *Recorder) page(ctx context.Context, after int64) (task.TimelinePage, error) {
+	select {
+	case r.reading <- struct{}{}:
+		defer func() { <-r.reading }()
+	case <-ctx.Done():
+		return task.TimelinePage{}, context.Cause(ctx)
+	}
+	page := r.latest
+	if i := slices.IndexFunc(page.Moments, func(m task.Moment) bool { return m.Seq == after+1 }); i >= 0 {
+		page.Moments = page.Moments[i:]
+		return page, nil
+	}
+	page, err := r.Store.Timeline(ctx, after, pageSize)
+	if err == nil && len(page.Moments) > 0 {
+		r.latest = page
+	}
+	return page, err
 }
 
 // pause waits before the next look at a store that had less than a page.

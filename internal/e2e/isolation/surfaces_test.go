@@ -91,6 +91,7 @@ func api() []attempt {
 		at("a task of any owner", "GET /api/v1/tasks/$ID?scope=all"),
 		at("the number of all tasks", "GET /api/v1/counts?scope=all&owner=acme"),
 		at("the number of tasks of another owner", "GET /api/v1/counts?owner=acme"),
+		at("the stream of all counts", "GET /api/v1/counts/events?scope=all&owner=acme"),
 		at("curves", "GET /api/v1/samples"),
 		empty(at("the events of questions", "GET /api/v1/inbox/events")),
 		empty(at("the events of notes", "GET /api/v1/memory/events?prefix=$NOTE")),

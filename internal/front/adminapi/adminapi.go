@@ -120,7 +120,7 @@ type Handler struct {
 	// Trust holds the trust levels of callers and agents. If nil, nothing is served at
 	// /api/v1/trust.
 	Trust *trust.Registry
-	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events.
+	// Events reads the events of the hub. If nil, nothing is served at /api/v1/events and /api/v1/counts/events.
 	Events *events.Recorder
 	// Samples are those of the last hour. If nil, nothing is served at /api/v1/samples.
 	Samples *samples.Ring
@@ -145,8 +145,9 @@ type Handler struct {
 	// is logged.
 	Logger *slog.Logger
 
-	once sync.Once
-	mux  *http.ServeMux
+	once  sync.Once
+	mux   *http.ServeMux
+	tally *tally
 	// eventStreams counts the open streams of all events.
 	eventStreams atomic.Int32
 }

@@ -8,17 +8,21 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
+	"github.com/parley-a2a/parley/internal/store/memstore"
 )
 
 // TestHeadOfStreams checks that HEAD requests for streams of events are answered at once.
 func TestHeadOfStreams(t *testing.T) {
 	t.Parallel()
 	logs, id := logged(t)
+	store := new(memstore.Store)
 	for path, h := range map[string]*adminapi.Handler{
 		"/tasks/a%2F1/tree/events":              {Hub: newHub(), Trees: newWoods()},
 		"/tasks/" + string(id) + "/log/events":  logs,
 		"/inbox/events":                         withInbox(t),
+		"/counts/events":                        {Hub: newHub(), Tasks: store, Events: &events.Recorder{Store: store}},
 		"/memory/events?prefix=a":               remembering(),
 		"/tasks/" + string(id) + "/tree/events": logs,
 	} {

@@ -91,6 +91,7 @@ var operations = map[string]operation{
 	"DELETE /memory/session":      {id: "closeSession", text: "Ends a session: deletes its notes.", params: []string{"id:session!"}},
 	"GET /memory/conversation":    {id: "getConversation", text: "Returns the turns of a context.", params: []string{"context:turns!"}},
 	"GET /memory/events":          {id: "streamNotes", text: "Streams the caller's notes and each note that is set.", params: []string{"prefix", "category"}, event: reflect.TypeFor[adminjson.Note]()},
+	"GET /counts/events":          {id: "streamCounts", text: "Streams the numbers of tasks by state, and again after changes, once a second at most.", params: []string{"agent", "owner"}, event: reflect.TypeFor[adminjson.TaskCounts]()},
 	"GET /inbox/events":           {id: "streamInbox", text: "Streams the items that are added or settled, as far as the caller may see them.", more: "The event `behind` ends the stream of a reader that was too slow; it lists the inbox again.", event: reflect.TypeFor[inbox.Item]()},
 	"GET /tasks/{id}/tree/events": {id: "streamTree", text: "Streams the tasks of a tree, and each change of a status.", errors: []string{noTask}, event: reflect.TypeFor[adminapi.TreeTask](), ended: true},
 	"GET /tasks/{id}/log/events":  {id: "streamLog", text: "Streams the entries of the log of a task, and each that is added. The id of an event is its version.", params: []string{"after:version", "owner"}, errors: []string{noTask}, event: reflect.TypeFor[adminjson.LogEntry](), ended: true},

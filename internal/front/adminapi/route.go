@@ -147,6 +147,7 @@ func (h *Handler) routes() map[string]*route {
 	stream(h.Trees != nil, 0, "GET /tasks/{id}/tree/events", h.treeEvents)
 	stream(h.Logs != nil, 0, "GET /tasks/{id}/log/events", h.taskLogEvents)
 	stream(h.Events != nil, secret, "GET /events", h.allEvents)
+	stream(h.Tasks != nil && h.Events != nil, 0, "GET /counts/events", h.countEvents)
 	stream(h.Inbox != nil, 0, "GET /inbox/events", h.inboxEvents)
 	stream(h.Memory != nil, 0, "GET /memory/events", h.memoryEvents)
 	return all
@@ -211,7 +212,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.once.Do(func() { h.mux = h.serveMux() })
+	h.once.Do(func() { h.mux, h.tally = h.serveMux(), newTally() })
 	r = escaped(r)
 	if p := r.URL.EscapedPath(); path.Clean(p) != p || slashInName(p) { // a ServeMux would redirect
 		h.fail(w, r, errNoPath)

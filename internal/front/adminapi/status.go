@@ -113,25 +113,16 @@ func (h *Handler) countAll(ctx context.Context, q task.Query, agents []task.Agen
 // taskCounts answers with the numbers of the caller's tasks, or of those of all owners or of one
 // of them.
 func (h *Handler) taskCounts(r *http.Request) (*adminjson.TaskCounts, error) {
-	v, p := r.URL.Query(), auth.PrincipalFrom(r.Context())
-	q, agents := task.Query{Owner: p.Owner()}, h.listable(p)
-	switch all := everyOwner(r); {
-	case all:
-		q, agents = task.Query{Owner: task.Owner(v.Get("owner"))}, []task.Agent{""}
-		q.AllOwners = q.Owner == ""
-	case v.Get("scope") != "":
-		return nil, errScope
-	case v.Has("owner"):
-		return nil, apierror.Field(a2a.ErrInvalidParams, "owner", "needs scope=all")
+	q, agents, err := h.selected(r)
+	if err != nil {
+		return nil, err
 	}
-	if a := task.Agent(v.Get("agent")); a != "" {
-		if !slices.Contains(agents, a) && !slices.Contains(agents, "") {
-			agents = nil
-		} else {
-			agents = []task.Agent{a}
-		}
-	}
-	counts, err := h.countAll(r.Context(), q, agents)
+	return h.countAnswer(r.Context(), q, agents)
+}
+
+// countAnswer counts the tasks of agents.
+func (h *Handler) countAnswer(ctx context.Context, q task.Query, agents []task.Agent) (*adminjson.TaskCounts, error) {
+	counts, err := h.countAll(ctx, q, agents)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +131,29 @@ func (h *Handler) taskCounts(r *http.Request) (*adminjson.TaskCounts, error) {
 		answer.Total += n
 	}
 	return answer, nil
+}
+
+// selected returns the tasks that a request wants to be counted: those of an owner, and of these agents.
+func (h *Handler) selected(r *http.Request) (q task.Query, agents []task.Agent, err error) {
+	v, p := r.URL.Query(), auth.PrincipalFrom(r.Context())
+	q, agents = task.Query{Owner: p.Owner()}, h.listable(p)
+	switch all := everyOwner(r); {
+	case all:
+		q, agents = task.Query{Owner: task.Owner(v.Get("owner"))}, []task.Agent{""}
+		q.AllOwners = q.Owner == ""
+	case v.Get("scope") != "":
+		return q, nil, errScope
+	case v.Has("owner"):
+		return q, nil, apierror.Field(a2a.ErrInvalidParams, "owner", "needs scope=all")
+	}
+	if a := task.Agent(v.Get("agent")); a != "" {
+		if !slices.Contains(agents, a) && !slices.Contains(agents, "") {
+			agents = nil
+		} else {
+			agents = []task.Agent{a}
+		}
+	}
+	return q, agents, nil
 }
 
 // listable returns the agents whose tasks a caller may list; the empty name stands for all.

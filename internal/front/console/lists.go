@@ -42,19 +42,29 @@ type hubStatus struct {
 	}
 }
 
-// counts reads the number of tasks in each state, of the agent and the owners of the filter.
-func (p *page) counts() ([]count, error) {
+// countFilter returns the filter of the page's counts: the agent and the owners.
+func (p *page) countFilter() filter {
 	f := p.filterOf([]string{"scope", "owner", "agent"})
 	if p.r.URL.Path == Root {
 		f = filter{"scope": f["scope"]}
 	}
+	return f
+}
+
+// counts reads the number of tasks in each state.
+func (p *page) counts() ([]count, error) {
+	f := p.countFilter()
 	var answer adminjson.TaskCounts
 	err := p.get("/api/v1/counts?"+f.Query(), &answer)
-	var all []count
+	return countsOf(f, &answer), err
+}
+
+// countsOf returns the counts of the tasks of a filter.
+func countsOf(f filter, answer *adminjson.TaskCounts) (all []count) {
 	for _, name := range states {
 		all = append(all, count{State: name, N: answer.Counts[name], To: f.Query("state", name)})
 	}
-	return all, err
+	return all
 }
 
 // filter are the values of the fields of a form by their names: those of tasks, or of the audit log.

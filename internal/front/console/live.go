@@ -370,16 +370,10 @@ func countEvents(p *page) error {
 	s, ctx, cancel := p.open()
 	defer cancel()
 	defer p.beating(s, cancel)()
-	p.paced(ctx, "/api/v1/events?kind=task.created,task.status", func() {
-		p, drop := p.scoped()
-		defer drop()
-		counts, err := p.counts()
-		if err == nil && ctx.Err() == nil {
-			err = p.send(s, "counts", 0, counts)
-		}
-		if err != nil {
-			cancel()
-		}
+	f := p.countFilter()
+	_ = p.follow(ctx, "/api/v1/counts/events?"+f.Query(), func(e sse.Event) bool { // after an error the browser asks again
+		var answer adminjson.TaskCounts
+		return json.Unmarshal(e.Data, &answer) == nil && p.send(s, "counts", 0, countsOf(f, &answer)) == nil
 	})
 	return nil
 }

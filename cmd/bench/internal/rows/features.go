@@ -13,9 +13,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/cmd/bench/internal/child"
 	"github.com/parley-a2a/parley/cmd/bench/internal/wire"
 	"github.com/parley-a2a/parley/internal/task"
@@ -69,10 +71,18 @@ func (b *Bench) hubFeatures(dir string) []feature {
 		{name: "audit on"},
 		{name: "policy on", config: quiet + policy},
 		{name: "TLS on", tls: true, config: quiet + fmt.Sprintf("tls: {cert: %q, key: %q}\n", filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))},
-		{name: "console open", config: quiet, watch: []string{"/console/counts/events", "/api/v1/events"}},
+		{name: "console open", config: quiet, open: 1, watch: consoles(1)},
+		{name: "20 consoles open", config: quiet, open: 1, watch: consoles(20)},
+		{name: "events followed", config: quiet, watch: []string{"/api/v1/events"}},
 		{name: count(b.Open) + " open tasks", config: quiet, open: b.Open},
 		{name: "PostgreSQL", config: quiet, store: true},
 	}
+}
+
+// consoles returns the streams of n viewers of the console. Each has the overview open, and the page of a
+// task that waits for its caller.
+func consoles(n int) []string {
+	return slices.Repeat([]string{"/console/counts/events", "/console/task/events?id=" + string(taskID(0))}, n)
 }
 
 // features measures blocking sends to hubs that differ in one feature. All hubs run at the same
@@ -199,7 +209,7 @@ func watch(ctx context.Context, addr, path string) error {
 func fillOpen(ctx context.Context, path string, n int) (err error) {
 	return fill(ctx, path, n, func(ctx context.Context, log task.Log, i int) error {
 		at := task.MillisOf(time.Now().Add(-time.Hour))
-		h := task.Head{ID: taskID(i), ContextID: "context-" + string(taskID(i)), Agent: "echo"}
+		h := task.Head{ID: taskID(i), ContextID: "context-" + string(taskID(i)), Agent: "echo", Owner: auth.Local}
 		h, err := grow(ctx, log, h, task.Run{Epoch: 1, Dispatch: task.Claimed, Holder: "seed", Attempt: 1}, task.Entry{
 			Kind: task.Created, State: task.Submitted, At: at,
 			Body: []byte(`{"messageId":"m","role":"ROLE_USER","parts":[{"text":"ask me something"}]}`),
