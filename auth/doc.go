@@ -22,7 +22,7 @@
 //
 // A Keyring that has had a key for callers never opens again: revoking the last key locks out
 // all callers. An added key is accepted, and a revoked one refused, for every request that
-// begins after the change was stored. Two keys of one principal may overlap, so a key can be
+// begins after the change was stored; a request that lasts ends with its key. Two keys of one principal may overlap, so a key can be
 // replaced without a gap: add the new one, and revoke the old one after a day.
 //
 // All callers with missing or wrong credentials get the same error. Failures are logged with
@@ -33,9 +33,9 @@
 //
 // # Non-guarantees
 //
-// A stream that is open when its key expires or is revoked stays open. Delays make guessing
-// noisy, not impossible: a key that an operator chooses must itself be hard to guess. Behind a
-// proxy all callers have the address of the proxy.
+// Webhooks of a caller whose key was revoked stay. Delays make guessing noisy, not impossible: a
+// key that an operator chooses must itself be hard to guess. Behind a proxy all callers have the
+// address of the proxy.
 //
 // While a Keyring is off it accepts callers on this machine. A web page in a local browser is
 // such a caller, and so is every client behind a local proxy. The command "parley serve" checks

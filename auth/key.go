@@ -36,6 +36,9 @@ type Key struct {
 	RevokedAt time.Time
 	// Configured is set for a key from the configuration, which is not stored.
 	Configured bool
+	// LastUsedAt is the time of the last request, to the second, that a Keyring in this process has accepted with the
+	// key; zero if there was none. Only List sets it, and it is not stored.
+	LastUsedAt time.Time
 }
 
 // Good reports whether the key is valid at the given time.

@@ -97,6 +97,8 @@ type keys struct {
 	// byHash finds a key by its hash. The duration of a lookup reveals information only about
 	// hashes of the caller's own texts, from which no key can be derived.
 	byHash map[[32]byte]*Key
+	// used has the times, in seconds since 1970, at which keys were accepted last, by their ids. It outlives the set.
+	used map[string]*atomic.Int64
 	// all holds the keys in order, the configured ones first.
 	all []Key
 	// callers is set if one of the keys, active or not, is for callers.
@@ -104,9 +106,10 @@ type keys struct {
 }
 
 func newKeys(configured, stored []Key) *keys {
-	ks := &keys{byHash: make(map[[32]byte]*Key), all: slices.Concat(configured, stored)}
+	ks := &keys{byHash: make(map[[32]byte]*Key), used: make(map[string]*atomic.Int64), all: slices.Concat(configured, stored)}
 	for i := range ks.all {
 		k := &ks.all[i]
+		ks.used[k.ID] = new(atomic.Int64)
 		k.Principal.Via, k.Principal.Until = viaKey+k.ID, k.ExpiresAt
 		if _, bus := k.BusAgent(); !bus {
 			ks.callers = true
@@ -136,8 +139,13 @@ func (r *Keyring) Load(ctx context.Context) error {
 
 // use activates keys, and ends the requests whose keys are not valid any more.
 func (r *Keyring) use(ks *keys) {
-	if before := r.known.Load(); before != nil && before.callers {
-		ks.callers = true
+	if before := r.known.Load(); before != nil {
+		ks.callers = ks.callers || before.callers
+		for id, at := range before.used {
+			if _, stays := ks.used[id]; stays {
+				ks.used[id] = at
+			}
+		}
 	}
 	r.known.Store(ks)
 	r.Recheck()
@@ -176,7 +184,21 @@ func (r *Keyring) List() []Key {
 	if err != nil {
 		return nil
 	}
-	return slices.Clone(ks.all)
+	all := slices.Clone(ks.all)
+	for i := range all {
+		if at := ks.used[all[i].ID].Load(); at > 0 {
+			all[i].LastUsedAt = time.Unix(at, 0).UTC()
+		}
+	}
+	return all
+}
+
+// accepted notes that a key was used. It writes at most once a second, so that busy callers do not wait for each
+// other.
+func (ks *keys) accepted(k *Key, now time.Time) {
+	if at := ks.used[k.ID]; at.Load() < now.Unix() {
+		at.Store(now.Unix())
+	}
 }
 
 // Authenticate implements Authenticator. A refusal may be delayed, see Refuse; a valid key is
@@ -211,10 +233,12 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 		case k == nil:
 			flaw = flawUnknown
 		default:
-			if flaw = k.flaw(time.Now()); flaw != "" {
+			now := time.Now()
+			if flaw = k.flaw(now); flaw != "" {
 				break
 			}
 			if _, bus := k.BusAgent(); !bus {
+				ks.accepted(k, now)
 				return &k.Principal, nil
 			}
 			flaw = flawBus

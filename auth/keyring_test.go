@@ -196,7 +196,12 @@ func TestKeyringTurnsOnAndStaysOn(t *testing.T) {
 		p, err = ask(t.Context(), r, here)
 		refused(t, name+", without", p, err)
 	}
-	if diff := cmp.Diff(r.List(), again.List()); diff != "" {
+	before := r.List()
+	if used := before[0].LastUsedAt; time.Since(used) > time.Minute || !again.List()[0].LastUsedAt.IsZero() {
+		t.Errorf("the key was used last at %v, want now, and unknown after a start", used)
+	}
+	before[0].LastUsedAt = time.Time{}
+	if diff := cmp.Diff(before, again.List()); diff != "" {
 		t.Errorf("keys mismatch after a start (-before +after):\n%s", diff)
 	}
 }

@@ -54,6 +54,8 @@ type Key struct {
 	CreatedAt  *time.Time `json:"createdAt,omitempty"`
 	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
 	RevokedAt  *time.Time `json:"revokedAt,omitempty"`
+	// LastUsedAt is the time of the last request that this hub has accepted with the key since it was started.
+	LastUsedAt *time.Time `json:"lastUsedAt,omitempty"`
 }
 
 // NewKey requests a key. Every member is optional.
@@ -112,7 +114,7 @@ func Describe(k *auth.Key, now time.Time) Key {
 	d := Key{
 		ID: k.ID, Hint: k.Hint, AgentID: k.Principal.ID, DisplayName: k.Principal.DisplayName, Owner: k.Principal.Org, Owners: k.Principal.Orgs,
 		Roles: list(k.Principal.Roles), State: KeyActive, Configured: k.Configured,
-		CreatedAt: moment(k.CreatedAt), ExpiresAt: moment(k.ExpiresAt), RevokedAt: moment(k.RevokedAt),
+		CreatedAt: moment(k.CreatedAt), ExpiresAt: moment(k.ExpiresAt), RevokedAt: moment(k.RevokedAt), LastUsedAt: moment(k.LastUsedAt),
 	}
 	switch {
 	case d.RevokedAt != nil:

@@ -179,6 +179,7 @@ var returns = map[string][]string{
 	"inbox":        nil,
 	"dead":         {"queue"},
 	"webhooks":     {"dead"},
+	"keys":         {"find"},
 }
 
 // maxReturn is the maximum length of the query with these fields. Longer texts do not come back.

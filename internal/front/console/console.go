@@ -121,6 +121,8 @@ var routes = []struct {
 	{"POST /console/webhooks", redeliver},
 	{"GET /console/dead", showDead},
 	{"POST /console/dead", settleLetter},
+	{"GET /console/keys", showKeys},
+	{"POST /console/keys", changeKeys},
 	{"GET /console/audit", showAudit},
 	{"GET /console/audit/verify", verifyAudit},
 	{"POST /console/task/operate", operate},

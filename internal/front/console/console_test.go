@@ -53,6 +53,8 @@ type world struct {
 	keys  *auth.Keyring
 	bus   *bus.Memory
 	dead  *queue.DeadLetters
+	// stored are the keys beside those of the configuration.
+	stored []auth.Key
 	// audit is the folder of the audit log, for a hub with keys.
 	audit string
 	// tokens and providers are for people who sign in at a provider.
@@ -80,7 +82,7 @@ func (w *world) start(keyed bool, more ...engine.Agent) {
 		w.keys = &auth.Keyring{Configured: []auth.Key{
 			key(t, annsKey, auth.Principal{ID: "ann"}), key(t, bobsKey, auth.Principal{ID: "bob"}),
 			key(t, rootKey, auth.Principal{ID: "root", Roles: []string{auth.RoleAdmin}}),
-		}, Tokens: w.tokens}
+		}, Tokens: w.tokens, Store: w}
 		if err := w.keys.Load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -118,12 +120,20 @@ func key(t *testing.T, text string, p auth.Principal) auth.Key {
 	return *k
 }
 
+// Keys and PutKey implement auth.KeyStore. The Keyring holds new keys.
+func (w *world) Keys(context.Context) ([]auth.Key, error) { return w.stored, nil }
+
+func (*world) PutKey(context.Context, *auth.Key) error { return nil }
+
 // serve runs the hub until the end of the test.
 func (w *world) serve(store *memstore.Store) {
 	h, t := w.hub, w.t
 	api := h.API()
 	api.Control = &operator.Operator{Engine: h.Engine(), Tasks: store, Notes: new(dirstore.Memory)}
 	api.Dead = w.dead
+	if w.keys != nil {
+		api.Keys = w.keys
+	}
 	api.Reach = h.Reach("http://hub.test", "")
 	c := &console.Handler{Hub: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.Handler().ServeHTTP(w, r) }), Version: "test", Providers: w.providers, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	h.Mount(hub.Front{API: api, Console: c, Loopback: true})

@@ -38,6 +38,7 @@ var functions = template.FuncMap{
 	"forAgent":  agentActions,
 	"forLetter": letterActions,
 	"forHook":   hookActions,
+	"forKey":    keyActions,
 	"to":        func(pairs ...any) template.URL { return template.URL(query(pairs...)) },             //nolint:gosec // url.Values has encoded it
 	"query":     func(s string) template.URL { return template.URL(s) },                               //nolint:gosec // url.Values has encoded it
 	"again":     func(f filter, pairs ...any) template.URL { return template.URL(f.Query(pairs...)) }, //nolint:gosec // url.Values has encoded it
@@ -78,6 +79,7 @@ var titles = map[string]string{
 	"try":         "Try it",
 	"agents":      "Agents",
 	"inbox":       "Inbox",
+	"keys":        "Keys",
 	"signin":      "Sign in",
 	"onward":      "One moment",
 	"signedout":   "Signed out",
