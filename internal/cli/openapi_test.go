@@ -418,6 +418,7 @@ func (d *described) agents() {
 // people calls the operations on the inbox and on trust.
 func (d *described) people() {
 	d.h.t.Helper()
+	d.request(200, rootKey, "GET /api/v1/permissions", "")
 	d.request(200, rootKey, "GET /api/v1/trust", "")
 	d.request(200, rootKey, "POST /api/v1/trust", `{"agentId":"ann","level":"propose"}`)
 	d.request(400, rootKey, "POST /api/v1/trust", `{"agentId":"ann","level":"fully"}`)

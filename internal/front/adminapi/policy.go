@@ -35,6 +35,7 @@ var families = map[string]struct {
 	"confidences": {read: policy.AdminRead, change: policy.AdminOther},
 	"keys":        {read: policy.AdminKeys, change: policy.AdminKeys, kind: "key"},
 	"trust":       {read: policy.AdminTrust, change: policy.AdminTrust, kind: "principal"},
+	"permissions": {read: policy.AdminRead, change: policy.AdminOther},
 	"push":        {read: policy.AdminPush, change: policy.AdminPush, kind: "task"},
 	"samples":     {read: policy.AdminRead, change: policy.AdminOther},
 	"events":      {read: policy.AdminRead, change: policy.AdminOther, kind: "events"},

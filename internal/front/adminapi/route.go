@@ -126,6 +126,7 @@ func (h *Handler) routes() map[string]*route {
 	add(h.AuditLog != nil, secret, map[string]call{"GET /audit": get(h.listAudit), "GET /audit/verify": get(h.verifyAudit)})
 	add(h.Samples != nil, secret, map[string]call{"GET /samples": get(h.listSamples)})
 	add(h.Trust != nil, secret, map[string]call{"GET /trust": get(h.listTrust), "POST /trust": post(h.setTrust)})
+	add(true, secret, map[string]call{"GET /permissions": get(h.permissions)})
 	add(h.Push != nil, secret, map[string]call{"GET /push": get(h.listHooks), "POST /push/{id}/redeliver": post(h.redeliver)})
 	add(true, secret, map[string]call{
 		"GET /dead": h.ofBus(get(h.listDead)), "GET /dead/{id}": h.ofBus(get(h.showDead)), "DELETE /dead/{id}": h.ofBus(get(h.dropDead)),

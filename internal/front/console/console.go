@@ -123,6 +123,7 @@ var routes = []struct {
 	{"POST /console/dead", settleLetter},
 	{"GET /console/keys", showKeys},
 	{"POST /console/keys", changeKeys},
+	{"GET /console/policy", showPolicy},
 	{"GET /console/audit", showAudit},
 	{"GET /console/audit/verify", verifyAudit},
 	{"POST /console/task/operate", operate},

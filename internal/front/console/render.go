@@ -80,6 +80,7 @@ var titles = map[string]string{
 	"agents":      "Agents",
 	"inbox":       "Inbox",
 	"keys":        "Keys",
+	"policy":      "Policy",
 	"signin":      "Sign in",
 	"onward":      "One moment",
 	"signedout":   "Signed out",

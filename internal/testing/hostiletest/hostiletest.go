@@ -109,5 +109,5 @@ var Elements = map[string]string{
 	"ol": "class id data-live data-cursor start", "ul": "class", "li": "class data-notice title data-name data-tone data-version data-key data-append data-time data-source", "figure": "class data-unit", "figcaption": "", "img": "src alt loading",
 	"pre": "class tabindex", "details": "class open", "summary": "class", "dialog": "id class aria-labelledby", "kbd": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label",
 	"strong": "", "em": "", "del": "", "blockquote": "", "hr": "", "h4": "", "h5": "", "audio": "preload src",
-	"br": "", "rect": "x width height class", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "class", "td": "class",
+	"br": "", "rect": "x width height class", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "class scope", "td": "class",
 }
