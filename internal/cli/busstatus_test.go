@@ -61,7 +61,12 @@ func TestStatusOfBus(t *testing.T) {
 		Kind: "test", Connected: true, Since: &since,
 		Queues: []adminapi.QueueStatus{{Agent: "greeter", Queue: "Greeter", Waiting: 1}},
 	}
-	if diff := cmp.Diff(want, status()); diff != "" {
+	got := status()
+	if at := got.Queues[0].Oldest; at == nil || time.Since(*at) > time.Hour {
+		t.Errorf("the oldest task waits since %v", at)
+	}
+	got.Queues[0].Oldest = nil
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	// A task that is canceled, or failed by the operator, does not wait for a worker any more.

@@ -102,6 +102,9 @@ func TestDashboardEqualsConsole(t *testing.T) {
 			t.Errorf("under load the %s shows %v", name, of)
 		}
 	}
+	if _, page := h.call("GET /console/queues", ""); !strings.Contains(page, `">greeter</a></td><td class="num">25</td>`) || !strings.Contains(page, `<span class="badge bad">none</span>`) {
+		t.Errorf("the page of queues lacks 25 tasks without a worker: %s", page)
+	}
 	load.Wait()
 	until(func(c map[string]int) bool { return c["TASK_STATE_COMPLETED"] == senders*each })
 	_, page = h.call(tasksOfAll, "")

@@ -33,7 +33,7 @@ type BusStatus struct {
 	Connected bool       `json:"connected"`
 	Since     *time.Time `json:"since,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
-	// Queues are the queues of agents, sorted by agent name; at most maxQueues.
+	// Queues are the queues of agents, sorted by agent name; at most 100, those with the most tasks.
 	Queues []QueueStatus `json:"queues,omitempty"`
 }
 
@@ -47,6 +47,8 @@ type QueueStatus struct {
 	Waiting int `json:"waiting"`
 	Held    int `json:"held"`
 	Workers int `json:"workers"`
+	// Oldest is the time at which the oldest waiting task was first published.
+	Oldest *time.Time `json:"oldest,omitempty"`
 }
 
 // maxQueues limits the queues of one status.
@@ -62,12 +64,17 @@ func (h *Handler) queues(r *http.Request) []QueueStatus {
 		if e.Spec.Queue != "" {
 			b := backlogs[e.Name()]
 			queues = append(queues, QueueStatus{
-				Agent: string(e.Name()), Queue: string(e.Spec.Queue), Waiting: b.Waiting, Held: b.Claimed, Workers: e.Workers,
+				Agent: string(e.Name()), Queue: string(e.Spec.Queue), Waiting: b.Waiting, Held: b.Claimed, Workers: e.Workers, Oldest: moment(b.Oldest.UTC()),
 			})
 		}
 	}
-	slices.SortFunc(queues, func(a, b QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) })
-	return queues[:min(len(queues), maxQueues)]
+	byName := func(a, b QueueStatus) int { return cmp.Compare(a.Agent, b.Agent) }
+	slices.SortFunc(queues, func(a, b QueueStatus) int {
+		return cmp.Or(cmp.Compare(b.Waiting+b.Held, a.Waiting+a.Held), byName(a, b))
+	})
+	queues = queues[:min(len(queues), maxQueues)]
+	slices.SortFunc(queues, byName)
+	return queues
 }
 
 // connection returns the state of the connection to the broker; a bus that does not monitor it is up.

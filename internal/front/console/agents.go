@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 )
@@ -28,6 +29,7 @@ type queueView struct {
 	Agent         string
 	Waiting, Held int
 	Workers       int
+	Oldest        *time.Time
 }
 
 // choiceView is the experience by which the broker chooses between agents with the same skill.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -59,6 +60,35 @@ func (p *page) back(err error, show func(*page, int, string) error, to string) e
 		p.hub.see(p.w, p.r, to)
 	}
 	return err
+}
+
+// busView is the page of queues.
+type busView struct {
+	// Bus is nil for a hub without one.
+	Bus *struct {
+		Kind, Address, Reason string
+		Connected             bool
+		Since                 *time.Time
+		Queues                []queueView
+	}
+	Find string
+}
+
+// showQueues answers with the page of queues, those with the most waiting tasks first.
+func showQueues(p *page) error {
+	if !p.caller.Admin {
+		return &refusal{Code: http.StatusForbidden, Message: "Queues are shown to administrators only."}
+	}
+	v := busView{Find: strings.TrimSpace(p.r.FormValue("find"))}
+	if err := p.get("/api/v1/status", &v); err != nil {
+		return err
+	}
+	if b := v.Bus; b != nil {
+		b.Queues = slices.DeleteFunc(b.Queues, func(q queueView) bool { return !strings.Contains(q.Agent, v.Find) })
+		slices.SortStableFunc(b.Queues, func(x, y queueView) int { return cmp.Compare(y.Waiting, x.Waiting) })
+	}
+	p.show(http.StatusOK, "queues", v)
+	return nil
 }
 
 // letterView is a dead letter of the bus.
