@@ -91,7 +91,7 @@ func moments(text string, now time.Time) (time.Time, error) {
 type auditListCmd struct {
 	auditFlags
 	auditFilter
-	Actor  string `help:"Only entries of a principal, or of those of an owner." placeholder:"ID"`
+	Actor  string `help:"Only entries by this principal, or by the principals of this owner." placeholder:"ID"`
 	Action string `help:"An action such as key.add, or all of a kind, such as key." placeholder:"NAME"`
 	Task   string `help:"Only entries about a task." placeholder:"ID"`
 	Agent  string `help:"Only entries about an agent or its tasks." placeholder:"NAME"`

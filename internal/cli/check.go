@@ -28,7 +28,7 @@ type checkCmd struct {
 	format
 	JUnit   string        `name:"junit" help:"Also write the report as JUnit XML." placeholder:"FILE" type:"path"`
 	Timeout time.Duration `help:"The timeout of one call; 10s by default, 30s in a suite." placeholder:"DURATION"`
-	Listen  string        `help:"The address for webhooks; on loopback if the agent is on loopback as well." placeholder:"ADDRESS"`
+	Listen  string        `help:"The address to receive webhooks on; by default on loopback, if the agent is there." placeholder:"ADDRESS"`
 	Webhook string        `help:"The URL under which the agent reaches --listen." placeholder:"URL"`
 }
 

@@ -38,7 +38,7 @@ type serveCmd struct {
 	Data           string   `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	Store          string   `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
-	Agents         string   `help:"Which agents are served beside those of the configuration: builtin or none; or conformance, alone, for conformance kits on this machine." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
+	Agents         string   `help:"The agents to serve in addition to the configured ones: builtin or none; or conformance, for conformance kits on this machine, which excludes all others." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
 	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
 	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://. Without it, the hub runs a broker for programs on this machine." placeholder:"off|URL"`
 	BusListen      string   `name:"bus-listen" help:"The address of the hub's own broker (a free port of 127.0.0.1). An address that other machines reach requires --bus-cert." placeholder:"ADDR"`
