@@ -1,7 +1,11 @@
-// Package hostile holds the tests of an attacker: one table of requests that no honest client
-// makes. They are sent to the command `parley serve` with keys, issuers of tokens, two
-// organisations, signed cards and every surface. Each row is followed by checks of the whole
-// hub.
+// Package hostile holds the tests of an attacker against the command `parley serve` with keys, issuers
+// of tokens, organisations, signed cards and every surface.
+//
+// TestHostile is a table of requests that no honest client makes; each row is followed by checks of
+// the whole hub. TestForeignInEveryDialect is a matrix of surfaces, paths, authentication schemes and
+// callers: a guessing caller knows the ids of another caller's tasks, contexts, webhooks, notes and
+// questions, and tries every operation with them. The tests of stalled readers run the hub in the
+// process, because they choose time limits that the command does not have and measure the heap.
 //
 // # Guarantees
 //
@@ -12,17 +16,25 @@
 // log lacks the refusals or is not intact; and if the hub does not answer a good request
 // immediately afterwards.
 //
+// The matrix makes each request once with data of its owner and once with ids that do not exist. It
+// fails if data of the owner, all of which is marked, is in an answer to another caller; if the two
+// answers differ in more than the guessed id; and if a guess changes the owner's view. A caller of
+// the owner's organisation must see the data, which proves that there was some to leak.
+//
+// A caller that stops reading or sends much at once must not cost another one an answer, an event or
+// a task, and must not fill the heap.
+//
 // # Non-guarantees
 //
-// Foreign ids on every method are tested in internal/e2e/isolation, and addresses of webhooks
-// in push (TestHostileTargets). Here they are only sampled. The behaviour of callers over time,
-// and requests beyond the size limits of this hub, are tested in internal/e2e/stalled. Time is
-// bounded, not measured.
+// Addresses of webhooks are tested in push (TestHostileTargets), and only sampled here. Time is
+// bounded, not measured: TestForeignIsAsMissing in internal/engine proves that the store is asked the
+// same for a foreign id as for a missing one.
 //
 // # Concurrency
 //
 // Rows are sent one after the other, because the stored state is compared after each. Rows that
-// wait for a timeout of the hub (slow) run concurrently with them.
+// wait for a timeout of the hub (slow) run concurrently with them. The tests that measure the heap
+// run alone.
 //
 // # Testing
 //

@@ -168,9 +168,7 @@ var grpcRows = []row{
 	{name: "NUL in a task id", send: over(sendV1, plain(textMessage("x", func(m *pb.Message) { m.TaskId = "a\x00b" }))), want: "InvalidArgument INVALID_PARAMS message.taskId"},
 	{name: "a task id that is a path", send: over(sendV1, plain(textMessage("x", func(m *pb.Message) { m.TaskId = "../../x" }))), want: "NotFound TASK_NOT_FOUND"},
 	{name: "a tenant that is a path", send: over(list, plain(encoded(&pb.ListTasksRequest{Tenant: "../tally"}))), want: "NotFound TASK_NOT_FOUND"},
-	{name: "a foreign task", send: over(getV1, getTask("$foreign")), want: "NotFound TASK_NOT_FOUND"},
 	{name: "a foreign task behind one's own", send: over(getV1, func(w *world) []byte { return append(getTask("$asked")(w), getTask("$foreign")(w)...) }), want: "NotFound TASK_NOT_FOUND"},
-	{name: "a foreign task is canceled", send: over(serviceV1+"CancelTask", func(w *world) []byte { return encoded(&pb.CancelTaskRequest{Id: w.names["$foreign"]}) }), want: "NotFound TASK_NOT_FOUND"},
 	{name: "a page of bob's", send: over(list, func(w *world) []byte {
 		return encoded(&pb.ListTasksRequest{PageSize: proto.Int32(1), PageToken: w.names["$bobspage"]})
 	}), want: "InvalidArgument INVALID_PARAMS pageToken"},
@@ -179,7 +177,6 @@ var grpcRows = []row{
 		return encoded(&pb.TaskPushNotificationConfig{TaskId: w.names["$asked"], Url: "http://169.254.169.254/"})
 	}), want: "InvalidArgument INVALID_PARAMS url"},
 	{name: "v0.3: no key", send: over(getV03, legacyTask("tasks/$asked"), "x-other", "y"), want: "Unauthenticated UNAUTHENTICATED"},
-	{name: "v0.3: a foreign task", send: over(getV03, legacyTask("tasks/$foreign")), want: "NotFound TASK_NOT_FOUND"},
 	{name: "v0.3: a name that is a path", send: over(getV03, legacyTask("tasks/../tasks/$asked")), want: "NotFound TASK_NOT_FOUND"},
 	{name: "v0.3: a name without a task", send: over(getV03, legacyTask("agents/$asked")), want: "InvalidArgument INVALID_PARAMS name"},
 	{name: "v0.3: an unknown role", send: over(serviceV03+"SendMessage", plain(encoded(&pb0.SendMessageRequest{Request: &pb0.Message{MessageId: "m", Role: 99}}))), want: "InvalidArgument INVALID_PARAMS message.role"},

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -37,9 +36,7 @@ var grpcMessageRows = []row{
 	{name: "long id", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.MessageId = strings.Repeat("m", 513) }), want: "InvalidArgument INVALID_PARAMS message.messageId"},
 	{name: "no role", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.Role = 0 }), want: "InvalidArgument INVALID_PARAMS message.role"},
 	{name: "role of the agent", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.Role = pb.Role_ROLE_AGENT }), want: "InvalidArgument INVALID_PARAMS message.role"},
-	{name: "unknown role", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.Role = 77 }), want: "InvalidArgument INVALID_PARAMS message.role"},
 	{name: "no parts", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.Parts = nil }), want: "InvalidArgument INVALID_PARAMS message.parts"},
-	{name: "part without content", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.Parts = []*pb.Part{{}} }), want: "InvalidArgument INVALID_PARAMS message.parts[0]"},
 	{name: "too many parts", send: sends(func(r *pb.SendMessageRequest, _ *world) {
 		for range 1000 {
 			r.Message.Parts = append(r.Message.Parts, r.Message.Parts[0])
@@ -63,9 +60,7 @@ var grpcMessageRows = []row{
 		n := int32(-1)
 		r.Configuration = &pb.SendMessageConfiguration{HistoryLength: &n}
 	}), want: "InvalidArgument INVALID_PARAMS configuration.historyLength"},
-	{name: "unknown tenant", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Tenant = "../echo" }), want: "NotFound TASK_NOT_FOUND"},
 	{name: "unknown task", send: sends(func(r *pb.SendMessageRequest, _ *world) { r.Message.TaskId = "nope" }), want: "NotFound TASK_NOT_FOUND"},
-	{name: "foreign task", send: sends(func(r *pb.SendMessageRequest, w *world) { r.Message.TaskId = w.names["$foreign"] }), want: "NotFound TASK_NOT_FOUND"},
 	{name: "finished task", send: sends(func(r *pb.SendMessageRequest, w *world) { r.Message.TaskId = w.names["$done"] }), want: "FailedPrecondition UNSUPPORTED_OPERATION"},
 	{name: "other context", send: sends(func(r *pb.SendMessageRequest, w *world) {
 		r.Message.TaskId, r.Message.ContextId = w.names["$asked"], "other"
@@ -74,17 +69,10 @@ var grpcMessageRows = []row{
 		r.Tenant, r.Message.Parts[0].MediaType = "text", "image/png"
 	}), want: "InvalidArgument CONTENT_TYPE_NOT_SUPPORTED message.parts[0]"},
 	{name: "get nothing", send: over(getV1, getTask("")), want: "InvalidArgument INVALID_PARAMS id"},
-	{name: "get foreign", send: over(getV1, getTask("$foreign")), want: "NotFound TASK_NOT_FOUND"},
 	{name: "get with NUL", send: over(getV1, getTask("$done\x00")), want: "NotFound TASK_NOT_FOUND"},
 	{name: "cancel the end", send: over(serviceV1+"CancelTask", func(w *world) []byte { return encoded(&pb.CancelTaskRequest{Id: w.names["$done"]}) }), want: "FailedPrecondition TASK_NOT_CANCELABLE"},
-	{name: "page size", send: over(list, plain(encoded(&pb.ListTasksRequest{PageSize: proto.Int32(-1)}))), want: "InvalidArgument INVALID_PARAMS pageSize"},
 	{name: "page token", send: over(list, plain(encoded(&pb.ListTasksRequest{PageToken: "\x00"}))), want: "InvalidArgument INVALID_PARAMS pageToken"},
-	{name: "state", send: over(list, plain(encoded(&pb.ListTasksRequest{Status: 99}))), want: "InvalidArgument INVALID_PARAMS status"},
 	{name: "year 20000", send: over(list, plain(encoded(&pb.ListTasksRequest{StatusTimestampAfter: &timestamppb.Timestamp{Seconds: 1 << 40}}))), want: "InvalidArgument INVALID_PARAMS"},
-	{name: "garbage", send: over(sendV1, plain([]byte{0xff, 0xff, 0xff, 0xff})), want: "Internal"},
-	{name: "truncated", send: over(sendV1, plain([]byte{0x12, 0x7f, 0x0a})), want: "Internal"},
-	{name: "invalid UTF-8", send: over(sendV1, plain([]byte{0x0a, 0x02, 0xc3, 0x28})), want: "Internal"},
-	{name: "unknown method", send: over("/lf.a2a.v1.A2AService/DropAllTasks", plain(nil)), want: "Unimplemented"},
 	{name: "unknown service", send: over("/a2a.v9.A2AService/SendMessage", plain(nil)), want: "Unimplemented"},
 	{name: "no path", send: over("/", plain(nil)), want: "Unimplemented"},
 }

@@ -5,6 +5,20 @@ import "strings"
 // tasks requests alice's tasks with additional headers.
 func tasks(headers ...string) send { return web("GET", "/v1/a2a/tasks", "", headers...) }
 
+// old sends a request of HTTP/1.0.
+func old(request, body string) send {
+	return raw(request + " HTTP/1.0\r\nHost: 127.0.0.1\r\nX-Api-Key: $key-alice\r\nA2A-Version: 1.0\r\nContent-Type: application/json\r\nContent-Length: $length\r\n\r\n" + body)
+}
+
+// chunks writes each byte as a chunk of its own.
+func chunks(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteString("1\r\n" + s[i:i+1] + "\r\n")
+	}
+	return b.String()
+}
+
 // smuggled is a request in a body, which the hub must not answer as a request.
 const smuggled = "GET /v1/a2a/tasks HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Api-Key: $key-bob\r\n\r\n"
 
@@ -53,6 +67,12 @@ var headRows = []row{
 	{name: "a target of 100 KiB", send: web("GET", "/v1/a2a/tasks/"+strings.Repeat("x", 100<<10), ""), want: "431 REQUEST_TOO_LARGE, closed"},
 	{name: "an upgrade to a socket", send: tasks("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="), want: "200 ok"},
 	{name: "an upgrade to HTTP/2", send: tasks("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"), want: "200 ok"},
+	{name: "HTTP/1.0, JSON-RPC", send: old("POST /a2a", call("ListTasks", "{}")), want: "200 ok, closed"},
+	{name: "HTTP/1.0, a stream", send: old("GET /v1/a2a/tasks/$done:subscribe", ""), want: "200 ok, closed"},
+	{name: "bytes as chunks, with a trailer", send: web("POST", "/a2a", chunks(call("ListTasks", "{}"))+"0\r\nX-User: eve\r\n\r\n", "Transfer-Encoding: chunked", "Trailer: X-User"), want: "200 ok"},
+	{name: "a GET with a body", send: web("GET", "/v1/a2a/tasks", `{"id":1}x`), want: "200 ok"},
+	{name: "a page of this machine", send: tasks("Origin: http://localhost:8080"), want: "200 ok"},
+	{name: "a host that is an address of this machine", send: tasks("Host: [::1]:4100", "X-Api-Key:"), want: unauthenticated},
 	{name: "HTTP/0.9", send: raw("GET /v1/a2a/tasks\r\n\r\n"), want: "400, closed"},
 	{name: "HTTP/9.9", send: raw("GET / HTTP/9.9\r\nHost: 127.0.0.1\r\n\r\n"), want: "505, closed"},
 	{name: "TLS", send: raw("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"), want: "400, closed"},

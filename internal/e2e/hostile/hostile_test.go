@@ -52,7 +52,7 @@ var table = []class{
 }
 
 // rowsAtLeast is the smallest number of rows in the table.
-const rowsAtLeast = 840
+const rowsAtLeast = 780
 
 func TestHostile(t *testing.T) {
 	t.Parallel()

@@ -189,6 +189,7 @@ var http2Rows = []row{
 	{name: "a header of the connection", send: http2(here, one(asks("POST", "/a2a", "transfer-encoding", "chunked"), "0\r\n\r\n")), want: "answered"},
 	{name: "a length that is too small", send: http2(here, one(asks("POST", "/a2a", "content-type", "application/json", "content-length", "2"), `{}`+"GET /v1/a2a/tasks HTTP/1.1\r\n\r\n")), want: "reset with error 1"},
 	{name: "a length that is too large", send: http2(here, one(asks("POST", "/a2a", "content-type", "application/json", "content-length", "200"), `{}`)), want: "answered -32700 PARSE_ERROR"},
+	{name: "larger than allowed", send: http2(here, one(asks("POST", sendREST, "content-type", "application/json"), strings.Split(strings.Repeat(strings.Repeat(" ", 16_000)+"|", 5), "|")...)), want: "answered REQUEST_TOO_LARGE"},
 	{name: "two keys", send: http2(here, one(asks("GET", "/v1/a2a/tasks", "x-api-key", "sk-nobody-000000000000"))), want: "answered UNAUTHENTICATED"},
 	{name: "a head of 200 KiB", send: http2(here, func(*world) string {
 		return frame(frameHeaders, endStream, 1, asks("GET", "/healthz")) + strings.Repeat(frame(frameContinuation, 0, 1, block("x-a", strings.Repeat("b", 16000))), 12) + frame(frameContinuation, endHeaders, 1, "")

@@ -43,7 +43,6 @@ var pathRows = []row{
 	{name: "the task of another agent, by tenant", send: rpc("CancelTask", `{"tenant":"echo","id":"$asked"}`), want: "200 -32001 TASK_NOT_FOUND"},
 	{name: "a message to the task of another agent", send: web("POST", "/v1/a2a/echo/message:send", message("x", `"taskId":"$asked"`)), want: noTask},
 	{name: "another id than the path's", send: web("POST", "/v1/a2a/tasks/$asked:cancel", `{"id":"$second"}`), want: "400 INVALID_PARAMS id"},
-	{name: "an id of 128 bytes and one", send: web("POST", sendREST, message("x", `"taskId":"`+strings.Repeat("t", 129)+`"`)), want: "400 INVALID_PARAMS message.taskId"},
 	{name: "an id that is an order", send: get("/v1/a2a/tasks/x%27%20OR%20%271%27=%271"), want: noTask},
 	{name: "an id with a wildcard", send: get("/v1/a2a/tasks/%25"), want: noTask},
 	{name: "an id in capitals", send: func(w *world) *answer {
@@ -55,7 +54,6 @@ var pathRows = []row{
 	{name: "a query in two spellings", send: get("/v1/a2a/tasks?contextId=a&context_id=b"), want: "400 INVALID_PARAMS context_id"},
 	{name: "a query with a semicolon", send: get("/v1/a2a/tasks?pageSize=1;contextId=a"), want: "400 INVALID_PARAMS"},
 	{name: "a note outside", send: get("/api/v1/memory/note?key=../bob/plans"), want: "400 INVALID_PARAMS key"},
-	{name: "a note of bob's", send: get("/api/v1/memory/note?key=plans/bobs"), want: "404 NOTE_NOT_FOUND"},
 	{name: "a note with a dot", send: web("PUT", "/api/v1/memory/note?key=a/./b", `{"value":"x"}`), want: "400 INVALID_PARAMS key"},
 	{name: "a note with NUL", send: web("PUT", "/api/v1/memory/note?key=a%00b/c", `{"value":"x"}`), want: "400 INVALID_PARAMS key"},
 }
@@ -82,7 +80,6 @@ var cursorRows = []row{
 	{name: "twice", send: func(w *world) *answer {
 		return get("/v1/a2a/tasks?pageSize=1&pageToken=" + w.names["$page"] + w.names["$page"])(w)
 	}, want: "400 INVALID_PARAMS pageToken"},
-	{name: "a position of a foreign stream", send: get("/v1/a2a/tasks/$foreign:subscribe", "Last-Event-ID: 1"), want: noTask},
 	{name: "a position beyond numbers", send: web("POST", "/v1/a2a/tasks/$done:subscribe", "", "Last-Event-ID: 99999999999999999999999"), want: "400 UNSUPPORTED_OPERATION"},
 	{name: "a position beyond numbers, by GET", send: get("/v1/a2a/tasks/$done:subscribe", "Last-Event-ID: 99999999999999999999999"), want: "200 ok"},
 	{name: "a position below zero", send: web("POST", "/v1/a2a/tasks/$done:subscribe", "", "Last-Event-ID: -1"), want: "400 UNSUPPORTED_OPERATION"},

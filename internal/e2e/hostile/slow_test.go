@@ -137,16 +137,19 @@ func drip(port, begin, more string) send {
 			}
 		}()
 		a := &answer{}
-		resp, err := response(bufio.NewReader(c))
+		r := bufio.NewReader(c)
+		resp, err := response(r)
 		switch {
 		case err != nil && gone(err):
 			a.outcome, a.closed = "no answer", true
 		case err != nil:
 			a.outcome = "the hub waits on"
 		default:
-			a.status, a.closed = resp.StatusCode, true
+			a.status = resp.StatusCode
 			a.body, _ = io.ReadAll(resp.Body)
 			resp.Body.Close()
+			_, err := io.Copy(io.Discard, r)
+			a.closed = err == nil || gone(err)
 		}
 		close(stop)
 		c.Close()
@@ -167,6 +170,7 @@ var slowRows = []row{
 	{name: "nothing at all", send: drip(here, "", ""), want: "no answer, closed"},
 	{name: "a head that stops", send: drip(here, "GET /v1/a2a/tasks HTTP/1.1\r\nX-A: ", ""), want: "no answer, closed"},
 	{name: "a head that drips", send: drip(here, "GET /v1/a2a/tasks HTTP/1.1\r\nX-A: ", "b"), want: "no answer, closed"},
+	{name: "a first line that drips", send: drip(here, "G", "E"), want: "400, closed"},
 	{name: "a body that stops", send: drip(here, begun(sendREST), ""), want: tooSlow},
 	{name: "a body that drips", send: drip(here, begun(sendREST), " "), want: tooSlow},
 	{name: "a body that drips, JSON-RPC", send: drip(here, begun("/a2a"), " "), want: "408 -32600 INVALID_REQUEST, closed"},
@@ -176,6 +180,8 @@ var slowRows = []row{
 	{name: "a body that drips, API", send: drip(here, begun("/api/v1/inbox"), " "), want: "400 INVALID_REQUEST, closed"},
 	{name: "a body that drips, MCP", send: drip(here, begun("/mcp", "Accept: application/json, text/event-stream"), " "), want: "400 -32700, closed"},
 	{name: "a body that drips, without a key", send: drip(here, begun(sendREST, "X-Api-Key:"), " "), want: "401 UNAUTHENTICATED, closed"},
+	{name: "a body that drips, of a GET", send: drip(here, request("GET", "/v1/a2a/tasks/x", "", "Content-Length: 10000"), " "), want: noTask + ", closed"},
+	{name: "a body that drips, to nowhere", send: drip(here, request("POST", "/nowhere", "", "Content-Length: 10000"), " "), want: noPath + ", closed"},
 	{name: "a body that is announced", send: drip(here, begun(sendREST, "Expect: 100-continue"), ""), want: tooSlow},
 	{name: "a preface of HTTP/2", send: drip(here, preface, ""), want: "no answer, closed"},
 }

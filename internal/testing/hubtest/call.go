@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,8 @@ type Request struct {
 	Body string
 	// Header lists names and values alternately.
 	Header []string
+	// Client sends the request; nil is http.DefaultClient.
+	Client *http.Client
 }
 
 // Do sends a request. The caller must close the response.
@@ -30,7 +33,7 @@ func Do(ctx context.Context, r Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.DefaultClient.Do(req)
+	return cmp.Or(r.Client, http.DefaultClient).Do(req)
 }
 
 func (r *Request) build(ctx context.Context) (*http.Request, error) {

@@ -1,4 +1,4 @@
-package isolation
+package hostile
 
 import (
 	"context"
@@ -33,15 +33,15 @@ func otherSurfaces() []attempt {
 		run("an interrupt is declined", "$CTX", `"messages":[],"resume":[{"interruptId":"$ID","status":"cancelled"}]`),
 	}
 	for _, t := range []string{"get_task", "cancel_task"} {
-		all = append(all, attempt{name: "MCP: " + t, text: tool(t, `{"task_id":"$ID"}`), reads: t == "get_task"})
+		all = append(all, attempt{name: "MCP: " + t, text: toolCall(t, `{"task_id":"$ID"}`), reads: t == "get_task"})
 	}
 	all = append(all,
-		attempt{name: "MCP: continue_task", text: tool("continue_task", `{"task_id":"$ID","message":"x"}`)},
-		attempt{name: "MCP: chat_with_agent", text: tool("chat_with_agent", `{"agent":"ask","message":"x","taskId":"$ID"}`)},
-		reading(empty(attempt{name: "MCP: list_tasks", text: tool("list_tasks", `{"context_id":"$CTX"}`)})),
-		reading(attempt{name: "MCP: a note", text: tool("get_from_working_memory", `{"key":"/$NOTE"}`)}),
-		empty(attempt{name: "MCP: notes", text: tool("search_working_memory", `{"query":"$NOTE"}`)}),
-		empty(attempt{name: "MCP: a note is deleted", text: tool("delete_from_working_memory", `{"key":"/$NOTE"}`)}),
+		attempt{name: "MCP: continue_task", text: toolCall("continue_task", `{"task_id":"$ID","message":"x"}`)},
+		attempt{name: "MCP: chat_with_agent", text: toolCall("chat_with_agent", `{"agent":"ask","message":"x","taskId":"$ID"}`)},
+		reading(empty(attempt{name: "MCP: list_tasks", text: toolCall("list_tasks", `{"context_id":"$CTX"}`)})),
+		reading(attempt{name: "MCP: a note", text: toolCall("get_from_working_memory", `{"key":"/$NOTE"}`)}),
+		empty(attempt{name: "MCP: notes", text: toolCall("search_working_memory", `{"query":"$NOTE"}`)}),
+		empty(attempt{name: "MCP: a note is deleted", text: toolCall("delete_from_working_memory", `{"key":"/$NOTE"}`)}),
 		reading(attempt{name: "MCP: the resource of a task", text: mcp("resources/read", `{"uri":"parley://tasks/$ID"}`)}),
 		reading(attempt{name: "MCP: the resource of a note", text: mcp("resources/read", `{"uri":"parley://memory/$NOTE"}`)}),
 		attempt{name: "MCP: a subscription", text: mcp("resources/subscribe", `{"uri":"parley://tasks/$ID"}`)},
@@ -178,7 +178,7 @@ func mcp(method, params string) string {
 	return "POST /mcp\n" + `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-func tool(name, args string) string {
+func toolCall(name, args string) string {
 	return mcp("tools/call", `{"name":"`+name+`","arguments":`+args+`}`)
 }
 

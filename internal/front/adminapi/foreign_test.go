@@ -1,16 +1,14 @@
-package isolation
+package adminapi_test
 
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/inbox"
@@ -60,21 +58,17 @@ func TestInboxAsksTheSameForForeignItems(t *testing.T) {
 	e := engine.New(engine.Config{Store: new(memstore.Store)})
 	h := &adminapi.Handler{Hub: e, Inbox: b}
 	for id, kind := range map[inbox.ID]inbox.Kind{"annsquestion": inbox.Question, "annsapproval": inbox.Approval, "annsnotice": inbox.Notice} {
-		if _, err := b.Put(t.Context(), &inbox.Item{ID: id, Kind: kind, Owner: "ann", Task: "t1", Caller: "ann", Text: annsWord}); err != nil {
+		if _, err := b.Put(t.Context(), &inbox.Item{ID: id, Kind: kind, Owner: "ann", Task: "t1", Caller: "ann", Text: "annmark"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	bob := &auth.Principal{ID: "bob"}
 	ask := func(method, path, body string) (answer string, asked []string) {
 		s.take()
-		r := httptest.NewRequestWithContext(auth.WithPrincipal(t.Context(), bob), method, "/api/v1/inbox"+path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if strings.Contains(w.Body.String(), annsWord) {
-			t.Errorf("%s %s: bob learns of ann: %s", method, path, w.Body)
+		a := as(t, h, bob, method+" /api/v1/inbox"+path, body)
+		if strings.Contains(a.body, "annmark") {
+			t.Errorf("%s %s: bob learns of ann: %s", method, path, a.body)
 		}
-		return fmt.Sprintln(w.Code, w.Header(), w.Body), s.take()
+		return fmt.Sprintln(a.code, a.header, a.body), s.take()
 	}
 	for _, id := range []string{"annsquestion", "annsapproval", "annsnotice"} {
 		for _, request := range []string{"GET ", "HEAD ", "POST /answer", "POST /approve", "POST /refuse"} {

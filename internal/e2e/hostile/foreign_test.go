@@ -1,4 +1,4 @@
-package isolation
+package hostile
 
 import (
 	"bytes"
@@ -13,11 +13,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -29,11 +27,6 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 	"github.com/parley-a2a/parley/internal/testing/tokentest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(hubtest.M{M: m}) }
-
-// patience is the time limit for operations that should return immediately.
-const patience = time.Minute
 
 // people are the callers of the matrix: ann and amy belong to one organisation, bob to another
 // one, and cat to none.
@@ -64,9 +57,9 @@ func (s *scheme) headers(m *matrix, who, profile string) []string {
 
 // schemes are all authentication schemes.
 var schemes = []scheme{
-	{"API key", func(_ *matrix, who, profile string) (string, string) { return "X-Api-Key", keyOf(who, profile) }},
+	{"API key", func(_ *matrix, who, profile string) (string, string) { return "X-Api-Key", profileKey(who, profile) }},
 	{"bearer", func(_ *matrix, who, profile string) (string, string) {
-		return "Authorization", "Bearer " + keyOf(who, profile)
+		return "Authorization", "Bearer " + profileKey(who, profile)
 	}},
 	{"token", func(m *matrix, who, _ string) (string, string) {
 		return "Authorization", "Bearer " + m.issuer.Token(m.t, m.issuer.Good(tokentest.Object{"sub": who, "tenant": people[who]}))
@@ -88,7 +81,7 @@ func (m *matrix) client(s *scheme, who string) *client {
 	return m.clients[""]
 }
 
-func keyOf(who, profile string) string { return "sk-" + who + "-" + profile + "-00000000" }
+func profileKey(who, profile string) string { return "sk-" + who + "-" + profile + "-00000000" }
 
 // matrix is the running command with ann's data.
 type matrix struct {
@@ -206,10 +199,10 @@ auth:
 	for who, org := range people {
 		fmt.Fprintf(&b, "    - {dns: %s.example, agent_id: %s-certificate, owner: %q}\n", who, who, org)
 	}
-	fmt.Fprintf(&b, "  api_keys:\n    %s: {agent_id: root, owner: root, roles: [admin]}\n", keyOf("root", "v1.0"))
+	fmt.Fprintf(&b, "  api_keys:\n    %s: {agent_id: root, owner: root, roles: [admin]}\n", profileKey("root", "v1.0"))
 	for who, org := range people {
 		for _, p := range profiles {
-			fmt.Fprintf(&b, "    %s: {agent_id: %s-%s, owner: %q, dialect: %s}\n", keyOf(who, p), who, p, org, p)
+			fmt.Fprintf(&b, "    %s: {agent_id: %s-%s, owner: %q, dialect: %s}\n", profileKey(who, p), who, p, org, p)
 		}
 	}
 	return b.String()
