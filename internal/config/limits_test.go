@@ -51,7 +51,7 @@ func testNames(t *testing.T) map[string]bool {
 // testsOfLimits are the tests of the keys in the tables of docs/limits.md.
 var testsOfLimits = map[string][]string{
 	"limits.body":                {"TestLargeBody", "TestRefusalOfALargeRequestArrives"},
-	"limits.memory":              {"TestNoMemoryForLargeBodies", "TestRunsOfLargeMessagesWait", "TestLargeMessagesAreAdmitted", "TestLargeBodiesAreBounded"},
+	"limits.memory":              {"TestNoMemoryForLargeBodies", "TestRunsOfLargeMessagesWait", "TestLargeMessagesAreAdmitted", "TestLargeReadsAreBounded"},
 	"limits.spool":               {"TestSpoolIsBounded"},
 	"limits.body_time":           {"TestSlowBody", "TestMessagesMustArrive"},
 	"limits.write_time":          {"TestStalledReader", "TestStalledGRPCReader"},

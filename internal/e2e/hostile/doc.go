@@ -21,8 +21,8 @@
 // answers differ in more than the guessed id; and if a guess changes the owner's view. A caller of
 // the owner's organisation must see the data, which proves that there was some to leak.
 //
-// A caller that stops reading or sends much at once must not cost another one an answer, an event or
-// a task, and must not fill the heap.
+// A caller that stops reading must not cost another one an answer, an event or a task, and must not
+// fill the heap. Crowds of callers are tested in internal/e2e/strangers.
 //
 // # Non-guarantees
 //

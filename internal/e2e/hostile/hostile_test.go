@@ -52,7 +52,7 @@ var table = []class{
 }
 
 // rowsAtLeast is the smallest number of rows in the table.
-const rowsAtLeast = 780
+const rowsAtLeast = 770
 
 func TestHostile(t *testing.T) {
 	t.Parallel()

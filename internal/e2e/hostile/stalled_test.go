@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -303,70 +302,6 @@ func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures the 
 		if _, more := stalled.event(); !more {
 			t.Error("the stream of the stalled reader has ended")
 		}
-	}
-}
-
-// TestLargeBodiesAreBounded: large requests share one budget, and their callers get an answer or the
-// time after which to retry, while small requests are answered beside them.
-func TestLargeBodiesAreBounded(t *testing.T) { //nolint:paralleltest // it measures the heap
-	const (
-		size    = 6 << 20
-		callers = 40
-		// The budget, twice for the collector, and the bodies of the test's own callers.
-		most = 2*(64<<20) + 2*size + 300<<20
-	)
-	h := startFacade(t, parley.Limits{Memory: 64 << 20}, "")
-	body := part(`{"text":"` + strings.Repeat("x", size) + `"}`)
-	stop, peak := make(chan struct{}), new(atomic.Uint64)
-	var sampling, sending sync.WaitGroup
-	sampling.Go(func() { watchHeap(stop, peak) })
-	codes := make(chan int, callers)
-	for range callers {
-		sending.Go(func() {
-			resp, err := h.open(h.client, "mallory", "/v1/a2a/echo/message:send", body)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusTooManyRequests && resp.Header.Get("Retry-After") == "" {
-				t.Error("a refusal without Retry-After")
-			}
-			codes <- resp.StatusCode
-		})
-	}
-	for range 10 {
-		h.alive()
-	}
-	sending.Wait()
-	close(stop)
-	close(codes)
-	sampling.Wait()
-	count := make(map[int]int)
-	for c := range codes {
-		count[c]++
-	}
-	if count[http.StatusOK] == 0 || count[http.StatusOK]+count[http.StatusTooManyRequests] != callers {
-		t.Errorf("answers by status: %v, want 200 and 429 only", count)
-	}
-	if p := peak.Load(); p > most {
-		t.Errorf("the heap has grown to %d MiB, want at most %d MiB", p>>20, most>>20)
-	}
-	t.Logf("heap %d MiB, answers %v", peak.Load()>>20, count)
-}
-
-// watchHeap records the largest heap until stop is closed.
-func watchHeap(stop <-chan struct{}, peak *atomic.Uint64) {
-	var m runtime.MemStats
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		runtime.ReadMemStats(&m)
-		peak.Store(max(peak.Load(), m.HeapInuse))
-		runtime.Gosched()
 	}
 }
 

@@ -46,21 +46,22 @@ func TestStrangersFillNoMemory(t *testing.T) {
 	}
 }
 
-// TestLargeReadsAreBounded reads one task of 9 MiB forty times at once, in each way in which a caller can.
-// A read is answered, or refused with the time after which to try again.
+// TestLargeReadsAreBounded sends a message of 9 MiB and reads its task forty times at once, in each way in
+// which a caller can. A request is answered, or refused with the time after which to try again.
 func TestLargeReadsAreBounded(t *testing.T) {
 	const readers, most = 40, 700
 	h := hubtest.Start(t, hubtest.Options{Config: "limits: {memory: 128MiB}\n"})
 	var sent struct{ Task struct{ ID string } }
-	err := hubtest.Call(t.Context(), hubtest.Request{
+	message := hubtest.Request{
 		URL:  h.URL() + "/v1/a2a/echo/message:send",
 		Body: `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + strings.Repeat("x", 9<<20) + `"}]}}`,
-	}, &sent)
-	if err != nil {
+	}
+	if err := hubtest.Call(t.Context(), message, &sent); err != nil {
 		t.Fatal(err)
 	}
 	task := "/api/v1/tasks/" + sent.Task.ID
 	for name, r := range map[string]hubtest.Request{
+		"message": {URL: "/v1/a2a/echo/message:send", Body: message.Body},
 		"log":     {URL: task + "/log"},
 		"frames":  {URL: task + "/log?frames=v0.3"},
 		"get":     {URL: "/v1/a2a/tasks/" + sent.Task.ID},
