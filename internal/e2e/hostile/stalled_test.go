@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +60,7 @@ type facade struct {
 }
 
 // startFacade starts a hub that logs the text when something is given up.
-func startFacade(t *testing.T, l parley.Limits, text string) *facade {
+func startFacade(t *testing.T, text string) *facade {
 	t.Helper()
 	db, err := sqlitestore.Open(t.TempDir()+"/tasks.db", sqlitestore.Options{})
 	if err != nil {
@@ -74,7 +73,7 @@ func startFacade(t *testing.T, l parley.Limits, text string) *facade {
 	})
 	h := &facade{t: t, log: &sought{text: text, seen: make(chan struct{})}}
 	// The callers share a busy machine, and wait for each other.
-	l.DrainTimeout, l.WriteTime, l.BodyTime = -1, cmp.Or(l.WriteTime, time.Hour), time.Hour
+	l := parley.Limits{DrainTimeout: -1, WriteTime: time.Hour, BodyTime: time.Hour}
 	h.hub = &parley.Hub{
 		Store: db.Tasks(), Logger: slog.New(slog.NewTextHandler(h.log, nil)), Limits: l, Push: push.Options{Off: true},
 		Auth: auth.Func(func(_ context.Context, r *auth.Request) (*auth.Principal, error) {
@@ -87,7 +86,7 @@ func startFacade(t *testing.T, l parley.Limits, text string) *facade {
 	h.url, h.stop = hubtest.Run(t, h.hub)
 	tr := &http.Transport{MaxIdleConnsPerHost: 256}
 	t.Cleanup(tr.CloseIdleConnections)
-	h.client = &http.Client{Transport: tr, Timeout: patience}
+	h.client = &http.Client{Transport: tr, Timeout: 2 * patience}
 	return h
 }
 
@@ -120,14 +119,10 @@ func flood(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, e
 	yield(agent.Status(x, a2a.TaskStateCompleted), nil)
 }
 
-// open sends a request; the body of the answer is closed at the latest with the test.
+// open sends a request. The caller closes the body of the answer.
 func (h *facade) open(c *http.Client, user, path, body string, header ...string) (*http.Response, error) {
 	header = append(header, "X-User", user, "A2A-Version", "1.0")
-	resp, err := hubtest.Do(h.t.Context(), hubtest.Request{Client: c, URL: h.url + path, Body: body, Header: header})
-	if err == nil {
-		h.t.Cleanup(func() { resp.Body.Close() })
-	}
-	return resp, err
+	return hubtest.Do(h.t.Context(), hubtest.Request{Client: c, URL: h.url + path, Body: body, Header: header})
 }
 
 // say sends a message, and returns the answer.
@@ -157,7 +152,7 @@ func (h *facade) taskOf(answer string) string {
 	return firstMatch(h.t, answer, `"task":\{"id":"([^"]+)"`)
 }
 
-// begin sends a message to an agent, or opens the stream of one, and returns its task.
+// begin sends a message to an agent, and returns its task.
 func (h *facade) begin(agent, body string) string {
 	h.t.Helper()
 	a, err := h.say("ann", "/v1/a2a/"+agent+"/message:send", body)
@@ -176,7 +171,7 @@ func (h *facade) unread() *http.Client {
 		}
 		return c, err
 	}}
-	return &http.Client{Transport: tr, Timeout: patience}
+	return &http.Client{Transport: tr, Timeout: 2 * patience}
 }
 
 // stream is a stream of events of which the test reads the next one when it wants to.
@@ -196,6 +191,7 @@ func (h *facade) stream(c *http.Client, path, body string, header ...string) *st
 	if resp.StatusCode != http.StatusOK {
 		h.t.Fatalf("%s: %s", path, resp.Status)
 	}
+	h.t.Cleanup(func() { resp.Body.Close() })
 	s := &stream{t: h.t}
 	if i := slices.Index(header, "Last-Event-ID"); i >= 0 {
 		s.version, _ = strconv.Atoi(header[i+1])
@@ -263,7 +259,7 @@ func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures the 
 		// maxGrowth limits the memory that a stalled reader and all other callers may occupy.
 		maxGrowth = 64 << 20
 	)
-	h := startFacade(t, parley.Limits{}, "stream was not read")
+	h := startFacade(t, "stream was not read")
 	heap := heapInUse()
 	stalled := h.stream(h.unread(), "/v1/a2a/flood/message:stream", message(fmt.Sprint(chunks)))
 	first, _ := stalled.event()
@@ -309,13 +305,15 @@ func TestStalledReader(t *testing.T) { //nolint:paralleltest // it measures the 
 // closes.
 func TestStalledReadersDoNotStopTheEnd(t *testing.T) {
 	t.Parallel()
-	h := startFacade(t, parley.Limits{}, "connections were cut")
+	h := startFacade(t, "connections were cut")
 	id, held := h.begin("flood", message("320")), h.begin("hold", configured(`{"returnImmediately":true}`))
 	for range 4 {
 		h.stream(h.unread(), "/v1/a2a/flood/message:stream", message("320"))
-		if _, err := h.open(h.unread(), "ann", "/a2a", call("GetTask", `{"id":"`+id+`"}`)); err != nil {
+		resp, err := h.open(h.unread(), "ann", "/a2a", call("GetTask", `{"id":"`+id+`"}`))
+		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { resp.Body.Close() })
 	}
 	sub := h.stream(h.client, "/v1/a2a/tasks/"+held+":subscribe", "")
 	h.alive()
@@ -337,7 +335,7 @@ func TestStalledReadersDoNotStopTheEnd(t *testing.T) {
 // TestStalledGRPCReader: a gRPC reader that does not read is disconnected, and resumes.
 func TestStalledGRPCReader(t *testing.T) {
 	t.Parallel()
-	h := startFacade(t, parley.Limits{}, "stream was not read")
+	h := startFacade(t, "stream was not read")
 	binding := grpcbind.New(grpcbind.Config{
 		Engine: h.hub.Engine(), Auth: h.hub.Auth, Logger: h.hub.Logger, Limits: grpcbind.Limits{SendTime: 4 * time.Second},
 	})
@@ -355,7 +353,7 @@ func TestStalledGRPCReader(t *testing.T) {
 			t.Errorf("Serve = %v", err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "x-user", "ann"), patience)
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "x-user", "ann"), 2*patience)
 	defer cancel()
 	r := &pb.SendMessageRequest{Tenant: "flood", Message: &pb.Message{MessageId: "m", Role: pb.Role_ROLE_USER, Parts: []*pb.Part{{Content: &pb.Part_Text{Text: "320"}}}}}
 	s, err := pb.NewA2AServiceClient(conn).SendStreamingMessage(ctx, r)
@@ -385,11 +383,11 @@ func TestStalledGRPCReader(t *testing.T) {
 // TestStalledHTTP2: a stream whose client does not read does not stop the others of its connection.
 func TestStalledHTTP2(t *testing.T) {
 	t.Parallel()
-	h := startFacade(t, parley.Limits{}, "")
+	h := startFacade(t, "")
 	tr := &http.Transport{Protocols: new(http.Protocols)}
 	tr.Protocols.SetUnencryptedHTTP2(true)
 	t.Cleanup(tr.CloseIdleConnections)
-	h.client = &http.Client{Transport: tr, Timeout: patience}
+	h.client = &http.Client{Transport: tr, Timeout: 2 * patience}
 	s := h.stream(h.client, "/v1/a2a/flood/message:stream", message("640"))
 	h.alive()
 	s.flooded(640, func(int) {})
