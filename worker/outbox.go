@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/bus/protocol"
+	"github.com/parley-a2a/parley/internal/session"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -58,8 +59,14 @@ func (s *output) size() int {
 	return len(s.event)
 }
 
+var outputs = &session.Bounds[output]{
+	Size:  (*output).size,
+	Bytes: bufferBytes,
+	Full:  func(n int) bool { return n >= bufferEvents },
+}
+
 // sendBuffer holds the outputs of a job until the hub has confirmed them, and selects the
-// ones to publish next. Numbers count from 1. Use newSendBuffer.
+// ones to publish next. Use newSendBuffer.
 type sendBuffer struct {
 	// wake is signaled when an output may be ready for publishing. settled is closed when the
 	// hub has confirmed that the job is over.
@@ -67,23 +74,21 @@ type sendBuffer struct {
 	settled chan struct{}
 
 	mu sync.Mutex // guards the fields below
-	// unconfirmed holds the outputs numbered confirmed+1 and above.
-	unconfirmed []output
-	// confirmed is the number of the last output that the hub has confirmed, and sent that of
-	// the last published one. Outputs up to queued are published at the hub's queue.
-	confirmed, sent, queued int64
-	bytes                   int
-	closed                  bool // no output may be added
-	final                   bool // the hub has confirmed that the job is over
-	// progress is closed when outputs are confirmed; nil if no goroutine waits.
-	progress chan struct{}
+	// out holds the outputs that the hub has not confirmed.
+	out session.Outbox[output]
+	// sent is the number of the last published output. Outputs up to queued are published at the
+	// hub's queue.
+	sent, queued int64
+	final        bool // the hub has confirmed that the job is over
 	// lastResponse is the time at which the hub last confirmed or requested outputs, or at which
 	// the buffer was last empty.
 	lastResponse time.Time
 }
 
 func newSendBuffer() *sendBuffer {
-	return &sendBuffer{wake: wake.New(), settled: make(chan struct{})}
+	o := &sendBuffer{wake: wake.New(), settled: make(chan struct{})}
+	o.out.Bounds = outputs
+	return o
 }
 
 // add adds an output, which is the last one if last is set. It waits for room, except for the
@@ -91,53 +96,25 @@ func newSendBuffer() *sendBuffer {
 func (o *sendBuffer) add(ctx context.Context, s output, last bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !o.closed && !last && len(o.unconfirmed) > 0 && (len(o.unconfirmed) >= bufferEvents || o.bytes+s.size() > bufferBytes) {
-		if !o.waitLocked(ctx) {
-			return false
-		}
-	}
-	if o.closed || ctx.Err() != nil && !last {
+	if last && o.out.Closed() || !last && !o.out.Room(ctx, &o.mu, s.size()) {
 		return false
 	}
-	if len(o.unconfirmed) == 0 {
+	if len(o.out.Events()) == 0 {
 		o.lastResponse = time.Now()
 	}
-	o.unconfirmed = append(o.unconfirmed, s.split()...)
-	o.bytes += s.size()
-	o.closed = last
+	o.out.Add(s.split()...)
+	if last {
+		o.out.Close()
+	}
 	o.wake.Send()
 	return true
-}
-
-// waitLocked waits until outputs are confirmed. It returns false if ctx ends first.
-func (o *sendBuffer) waitLocked(ctx context.Context) bool {
-	if o.progress == nil {
-		o.progress = make(chan struct{})
-	}
-	moved := o.progress
-	o.mu.Unlock()
-	defer o.mu.Lock()
-	select {
-	case <-moved:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // close makes add fail.
 func (o *sendBuffer) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.closed = true
-	o.progressLocked()
-}
-
-func (o *sendBuffer) progressLocked() {
-	if o.progress != nil {
-		close(o.progress)
-		o.progress = nil
-	}
+	o.out.Close()
 }
 
 // next fills rep with the outputs to publish next. It returns the number of the first one, or
@@ -146,7 +123,7 @@ func (o *sendBuffer) progressLocked() {
 func (o *sendBuffer) next(rep *protocol.Report) (first int64, queued bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	rest := o.unconfirmed[o.sent-o.confirmed:]
+	rest := o.out.Events()[o.sent-o.out.Acked():]
 	if len(rest) == 0 {
 		return 0, false
 	}
@@ -179,19 +156,12 @@ func (o *sendBuffer) confirm(seq int64, final bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lastResponse = time.Now()
-	if n := min(seq-o.confirmed, int64(len(o.unconfirmed))); n > 0 {
-		for i := range o.unconfirmed[:n] {
-			o.bytes -= o.unconfirmed[i].size()
-		}
-		o.unconfirmed = append([]output(nil), o.unconfirmed[n:]...)
-		o.confirmed += n
-		o.sent = max(o.sent, o.confirmed)
-		o.progressLocked()
-	}
+	o.out.Acknowledge(seq)
+	o.sent = max(o.sent, o.out.Acked())
 	if final && !o.final {
-		o.final, o.closed = true, true
+		o.final = true
 		close(o.settled)
-		o.progressLocked()
+		o.out.Close()
 	}
 }
 
@@ -200,7 +170,7 @@ func (o *sendBuffer) resendFrom(seq int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.lastResponse = time.Now()
-	o.sent = max(o.confirmed, min(o.sent, seq-1))
+	o.sent = max(o.out.Acked(), min(o.sent, seq-1))
 	o.wake.Send()
 }
 
@@ -212,7 +182,7 @@ func (o *sendBuffer) resendAll() { o.resendFrom(0) }
 func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.sent == o.confirmed {
+	if o.sent == o.out.Acked() {
 		return 0
 	}
 	d := confirmWithin
@@ -222,7 +192,7 @@ func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 	if left := d - now.Sub(o.lastResponse); left > 0 {
 		return left
 	}
-	o.lastResponse, o.queued, o.sent = now, o.sent, o.confirmed
+	o.lastResponse, o.queued, o.sent = now, o.sent, o.out.Acked()
 	o.wake.Send()
 	return 0
 }
@@ -231,10 +201,8 @@ func (o *sendBuffer) resendOverdue(now time.Time) time.Duration {
 func (o *sendBuffer) replace(seq int64, end *protocol.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if i := seq - o.confirmed - 1; i >= 0 && i < int64(len(o.unconfirmed)) {
-		o.unconfirmed = append(o.unconfirmed[:i], output{end: end})
-		o.sent, o.closed = seq-1, true
-		o.progressLocked()
+	if o.out.Replace(seq, output{end: end}) {
+		o.sent = seq - 1
 		o.wake.Send()
 	}
 }
@@ -244,9 +212,9 @@ func (o *sendBuffer) replace(seq int64, end *protocol.Report) {
 func (o *sendBuffer) flush(ctx context.Context) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	want := o.confirmed + int64(len(o.unconfirmed))
-	for o.confirmed < want {
-		if o.final || !o.waitLocked(ctx) {
+	want := o.out.Last()
+	for o.out.Acked() < want {
+		if o.final || !o.out.Wait(ctx, &o.mu) {
 			return false
 		}
 	}

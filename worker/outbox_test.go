@@ -92,8 +92,8 @@ func (m *mail) finish(t *rapid.T) {
 		}
 	}
 	m.buffer.confirm(m.known, true)
-	if len(m.buffer.unconfirmed) != 0 || m.buffer.bytes != 0 {
-		t.Fatalf("%d things and %d bytes are left", len(m.buffer.unconfirmed), m.buffer.bytes)
+	if left := m.buffer.out.Events(); len(left) != 0 {
+		t.Fatalf("%d outputs are left", len(left))
 	}
 	select {
 	case <-m.buffer.settled:

@@ -19,9 +19,9 @@ import (
 	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/task"
 )
 
 // run is one execution for one message.
@@ -43,12 +43,7 @@ type run struct {
 
 	relay relay
 	state a2a.TaskState
-	// asked is the question that the message answers, until the peer shows something else.
-	// waiting is the status that shows it after the answer; nil if the last event did not show
-	// it. settle is when waiting counts as a new question; zero means never.
-	asked   question
-	waiting []byte
-	settle  time.Time
+	earlierQuestion
 	// held is the final status of the task, kept back until the peer has sent everything; nil
 	// if there is none. complete states that it came in the answer of a blocking send.
 	held     []byte
@@ -64,11 +59,7 @@ type run struct {
 	canceling atomic.Bool
 	// resent counts how often the message was sent again to an idempotent peer.
 	resent int
-	// received is signaled when a notification of the peer arrives; nil without callbacks. hook is
-	// the id of the callback. noCallbacks states that the peer refuses to call back.
-	notified    wake.Signal
-	hook        string
-	noCallbacks bool
+	callbacks
 
 	// confirmed states that the hub knows which extensions the peer has confirmed.
 	confirmed bool
@@ -80,6 +71,26 @@ type run struct {
 
 	mu sync.Mutex // guards the field below; besides the run, only wait writes, and only h.Unsent
 	h  handle
+}
+
+// earlierQuestion is the question that the message answers.
+type earlierQuestion struct {
+	// asked is that question, until the peer shows something else.
+	asked question
+	// waiting is the status that shows it after the answer; nil if the last event did not show
+	// it. settle is when waiting counts as a new question; zero means never.
+	waiting []byte
+	settle  time.Time
+}
+
+// callbacks are the notifications of the peer.
+type callbacks struct {
+	// notified is signaled when one arrives; nil without callbacks.
+	notified wake.Signal
+	// hook is the id of the callback.
+	hook string
+	// noCallbacks states that the peer refuses to call back.
+	noCallbacks bool
 }
 
 func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) (*run, error) {

@@ -55,11 +55,9 @@ type admission struct {
 	bearer int64
 	// claimed is set if the message has claimed a run, waits if it waits for one.
 	claimed, waits bool
-	// early is the run that was started before the task is stored; nil if there is none.
-	early *run
-	// holds is set while early leaves its events to the change that stores the message.
-	holds bool
-	// answer are the events of early that are stored with the message.
+	// ahead is the run that was started before the task is stored; nil if there is none. answer are
+	// its events that are stored with the message.
+	ahead  *run
 	answer []task.Entry
 }
 
@@ -327,7 +325,7 @@ func (a *admission) prepare() (err error) {
 		return fmt.Errorf("encode call: %w", err)
 	}
 	// An earlier attempt to store the message may have set these.
-	a.entry, a.bearer, a.early, a.answer = task.Entry{At: now(), Call: call}, 0, nil, nil
+	a.entry, a.bearer, a.ahead, a.answer = task.Entry{At: now(), Call: call}, 0, nil, nil
 	a.recordRequest = a.engine.recordRequest(a.caller, a.send, a.agent.Name)
 	return nil
 }
@@ -375,25 +373,10 @@ func (a *admission) first(ch *task.Change, h *task.Head) error {
 		return err
 	}
 	a.answer = nil // an earlier attempt of this change may have set it
-	if a.claimed && a.early == nil {
-		a.startEarly(ch)
+	if a.claimed && a.ahead == nil {
+		a.startAhead(ch)
 	}
 	return nil
-}
-
-// startEarly starts the run of a new task before the task is stored, if the agent permits that. A
-// task whose id the caller has chosen may exist already, and would appear to have the run's output.
-func (a *admission) startEarly(ch *task.Change) {
-	atOnce := a.mayAnswerAtOnce()
-	if !atOnce && (!a.agent.traits().Away || a.send.Message.TaskID != "") {
-		return
-	}
-	a.early = &run{live: a.live, agent: a.agent, key: a.slot.handOver(), msg: a.inbound()}
-	if atOnce {
-		a.answerAtOnce(ch)
-		return
-	}
-	a.engine.startEarly(a.early, &ch.Next)
 }
 
 // next is the change that adds the message to a task.
@@ -434,11 +417,7 @@ func (a *admission) apply(ch *task.Change) (err error) {
 	if ch.Next, a.entry, err = task.Apply(ch.Next, a.entry); err != nil {
 		return err
 	}
-	room := 1
-	if a.claimed && a.mayAnswerAtOnce() {
-		room += len(slab{}) // for the answer
-	}
-	ch.Entries, ch.Request, ch.Alias = append(make([]task.Entry, 0, room), a.entry), a.request, a.alias()
+	ch.Entries, ch.Request, ch.Alias = []task.Entry{a.entry}, a.request, a.alias()
 	ch.Sidecars[task.SidecarRecordRequest] = a.recordRequest
 	a.live.keepBearer(&a.bearer, a.entry.Version, a.caller.Bearer)
 	return nil
@@ -448,7 +427,7 @@ func (a *admission) apply(ch *task.Change) (err error) {
 func (a *admission) start() {
 	e, l := a.engine, a.live
 	switch {
-	case a.early != nil: // the run has started
+	case a.ahead != nil: // the run has started
 	case a.claimed:
 		e.live.retain(l)
 		e.start(l, a.agent, a.inbound(), &ticket{key: a.slot.handOver()})

@@ -13,7 +13,15 @@ import (
 func TestCheckpointsBelongToEvents(t *testing.T) {
 	t.Parallel()
 	e := New(Config{Store: new(memstore.Store)})
-	r := &run{engine: e, live: e.newLive(ref{"ann", "t"}), traits: agent.Traits{AfterCrash: agent.Resume}, seq: 3}
+	r := e.newRun(e.newLive(ref{"ann", "t"}), &Agent{}, queueKey{})
+	r.traits.AfterCrash = agent.Resume
+	durable := func() { // one more event
+		r.out.Add(task.Entry{})
+		r.out.Acknowledge(r.out.Last())
+	}
+	durable()
+	durable()
+	durable()
 	want := func(when string, seq int64, blob string) {
 		t.Helper()
 		if got := string(r.checkpoints.upTo(seq).blob); got != blob {
@@ -25,10 +33,10 @@ func TestCheckpointsBelongToEvents(t *testing.T) {
 	r.assignToNext()
 	want("while its event comes", 3, "")
 	want("with its event", 4, "four")
-	r.seq = 4
+	durable()
 	r.Checkpoint([]byte("five"))
 	r.assignToNext()
-	r.seq = 5
+	durable()
 	four := r.checkpoints.upTo(4)
 	want("with the one before", 4, "four")
 	want("with both", 9, "five")
@@ -47,7 +55,7 @@ func TestCheckpointsBelongToEvents(t *testing.T) {
 	if !r.emptyLocked() {
 		t.Error("something is pending")
 	}
-	r.pending = []task.Entry{{Seq: 6}}
+	r.out.Add(task.Entry{Seq: 6})
 	if r.emptyLocked() {
 		t.Error("an event is forgotten")
 	}

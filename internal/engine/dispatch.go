@@ -141,41 +141,6 @@ func (e *Engine) lastRead(h *task.Head) (inbound, error) {
 	return unreadOf(&page[0]), nil
 }
 
-// finished continues after a run: with the next message of the task, or with the next queued
-// task.
-func (e *Engine) finished(r *run) {
-	l := r.live
-	err := e.releaseRun(r)
-	l.dropBearer(r.msg.version)
-	s := &ticket{live: l, key: r.key, at: l.position(), after: r.epoch}
-	switch h := l.snapshot(); {
-	case e.fenced.Load():
-		e.scheduler.release(r.key)
-		e.startReply(l) // ends the span over the questions of the task
-		e.live.release(l)
-	case err != nil, errors.Is(context.Cause(r.ctx), errNotStored):
-		e.stall(s)
-	case h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch:
-		e.launchAll([]ticket{*s}) // its agent may have been replaced, paused or unregistered
-	default:
-		e.launchAll(e.drop(s))
-	}
-}
-
-// releaseRun releases the claim of a run that ended and left its task open.
-func (e *Engine) releaseRun(r *run) error {
-	h := r.live.snapshot()
-	if r.drained || r.lost.Load() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
-		return nil
-	}
-	err := e.releaseClaim(r.live, r.epoch)
-	if err != nil {
-		e.cfg.Logger.Error("release run", "task", r.live.ref.id, "error", err)
-		e.deferWork(r.live, func(u *pendingWork) { u.unreleased = r.epoch })
-	}
-	return err
-}
-
 // releaseClaim releases a claim, if epoch still holds it.
 func (e *Engine) releaseClaim(l *live, epoch int64) error {
 	if epoch == 0 {

@@ -30,6 +30,17 @@
 // Agents may be registered, replaced and removed at any time. A run ends with the agent that it
 // began with.
 //
+// # Runs
+//
+// A run is one execution of an agent for one message. Usually it begins after the change that
+// stores the message. The first run of a task may be ahead of that change, if its agent permits it
+// (agent.Traits: Pure, Away): its events wait until the message is stored, or are stored with it if
+// the run has ended by then. No reader sees either before.
+//
+// After a run come the next message of its task, or another task that waits for a run. If the
+// executor rests (execution.ErrResting), or ends because the engine drains, the claim stays stored:
+// Rouse, or the next process, begins another run for the same message.
+//
 // # Guarantees
 //
 // Once a caller knows a task id, the task ends or waits for the caller, even if the process

@@ -3,12 +3,15 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/json/a2ajson"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/membudget"
+	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -130,4 +133,117 @@ func (l *live) withIDs(body []byte) []byte {
 	b = rawjson.AppendString(b, l.contextID)
 	b = append(b, ',')
 	return append(b, body[1:]...)
+}
+
+// Answer is the state of a task at one moment, or a bare message.
+type Answer struct {
+	op.Answer
+	// Size is the approximate size of Fold in bytes, if it is large; otherwise zero.
+	Size int
+	// hold is the memory of an answer above membudget.Small; nil for others.
+	hold *membudget.Hold
+	// Confirmed are the extensions that the agent has confirmed for the answered message; nil
+	// if it has confirmed none, and in answers to other calls.
+	Confirmed *Confirmation
+}
+
+// sized notes the size of a large fold.
+func (a *Answer) sized(f folded) *Answer {
+	a.hold = f.hold
+	if f.size > largeLog {
+		a.Size = f.Fold.Size()
+	}
+	return a
+}
+
+// Release releases the memory that a large answer has acquired from the budget, once it was
+// sent. Otherwise it is released at the end of the context of the call.
+func (a *Answer) Release() { a.hold.Release() }
+
+// answerOf returns a task in its caller's view. Once a message has answered the status, the
+// task counts as working: a caller that saw the question again would take it for a new one.
+func answerOf(h *task.Head, f *task.Fold, history *int) *Answer {
+	a := new(Answer)
+	setAnswer(&a.Answer, h, f, history)
+	return a
+}
+
+// setAnswer is like answerOf, in place: a page of tasks needs no allocation for each.
+func setAnswer(a *op.Answer, h *task.Head, f *task.Fold, history *int) {
+	a.Head, a.Fold, a.History = *h, f, history
+	if !h.Resumed() {
+		return
+	}
+	a.Head.State, a.Head.StatusMessage, a.Head.StatusAt = task.Working, nil, h.UpdatedAt
+	if f != nil {
+		f.Retire()
+	}
+}
+
+// Event is an entry together with its v1.0 frame.
+type Event struct {
+	task.Entry
+	// Frame is the StreamResponse object as v1.0 JSON, shared by all readers; nil if the entry
+	// has no frame (a message of the caller).
+	Frame []byte
+}
+
+// reserved are the metadata names that only the hub may set. From callers or agents they would
+// be mistaken for a question or an answer of the hub.
+var reserved = []string{questionKey, answerKey}
+
+// purposes are the metadata names with which agents of the hub state the purpose of a message.
+// The receiving agents trust them.
+var purposes = []string{"parley.asked", "parley.summary"}
+
+// unreserved returns metadata without reserved names.
+func unreserved(meta []byte) []byte { return without(meta, reserved) }
+
+// without returns metadata without the given names: meta unchanged if it has none of them, nil
+// if nothing remains.
+func without(meta []byte, names []string) []byte {
+	if meta == nil || !slices.ContainsFunc(names, func(name string) bool { return rawjson.Member(meta, name) != nil }) {
+		return meta
+	}
+	b := []byte{'{'}
+	for name, value := range rawjson.Fields(meta) {
+		if !slices.Contains(names, name) {
+			b = appendMember(b, name, value)
+		}
+	}
+	if len(b) == 1 {
+		return nil
+	}
+	return append(b, '}')
+}
+
+// bodyOf returns the message of a caller without the names reserved for the hub. Unless an
+// agent has delegated the message, it also removes those of purposes.
+func bodyOf(body []byte, delegated bool) []byte {
+	meta := rawjson.Member(body, "metadata")
+	left := unreserved(meta)
+	if !delegated {
+		left = without(left, purposes)
+	}
+	if len(left) == len(meta) {
+		return body
+	}
+	b := []byte{'{'}
+	for name, value := range rawjson.Fields(body) {
+		if name == "metadata" {
+			value = left
+		}
+		if value != nil {
+			b = appendMember(b, name, value)
+		}
+	}
+	return append(b, '}')
+}
+
+// appendMember appends a member to an open object.
+func appendMember(b []byte, name string, value []byte) []byte {
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	return append(append(rawjson.AppendString(b, name), ':'), value...)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/membudget"
 	"github.com/parley-a2a/parley/internal/ratelimit"
+	"github.com/parley-a2a/parley/internal/session"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -86,19 +87,32 @@ type Engine struct {
 	// callerTasks and limiter are nil if there is no limit.
 	callerTasks *callerTasks
 	limiter     *ratelimit.Limiter
-	memory      *membudget.Budget
-	// storing is held while a large change is stored.
-	storing sync.Mutex
-	// folding has a place for each log that is read while its size is not known.
-	folding chan struct{}
-	// reading has a place for each page of a log that is read while its size is not known.
-	reading chan struct{}
-	// foldingHuge is held while a log above hugeLog is read again; its capacity is 1.
-	foldingHuge chan struct{}
+	lifetime
+	room
 	// advised holds the media types that the log has noted, by agent.
 	advised  advised
 	keyLocks keyLocks
 
+	fenced atomic.Bool
+	// suspended is set while other hubs may take over the tasks of this one; taking is held while
+	// this one takes over theirs.
+	suspended atomic.Bool
+	taking    sync.Mutex
+	// demanding is set once an agent that requires extensions was registered.
+	demanding  atomic.Bool
+	snapping   atomic.Bool
+	health     atomic.Pointer[string]
+	reconciler *reconciler
+
+	agents agentRegistry
+	pauses pauses
+	fars   fars
+}
+
+// lifetime holds the phases of an engine: its contexts, and the goroutines that end with it.
+type lifetime struct {
+	phase     atomic.Int32
+	recovered chan struct{}
 	// ctx outlives requests; it ends when Run returns.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -113,26 +127,22 @@ type Engine struct {
 	execs goroutines
 	away  goroutines
 	work  goroutines
+}
 
-	tailBytes atomic.Int64
-	// queued is the number of events in the queues of all runs.
-	queued atomic.Int64
-	fenced atomic.Bool
-	// suspended is set while other hubs may take over the tasks of this one; taking is held while
-	// this one takes over theirs.
-	suspended atomic.Bool
-	taking    sync.Mutex
-	// demanding is set once an agent that requires extensions was registered.
-	demanding  atomic.Bool
-	snapping   atomic.Bool
-	phase      atomic.Int32
-	health     atomic.Pointer[string]
-	reconciler *reconciler
-	recovered  chan struct{}
-
-	agents agentRegistry
-	pauses pauses
-	fars   fars
+// room limits the memory that tasks need together.
+type room struct {
+	memory *membudget.Budget
+	// storing is held while a large change is stored.
+	storing sync.Mutex
+	// folding has a place for each log that is read while its size is not known.
+	folding chan struct{}
+	// reading has a place for each page of a log that is read while its size is not known.
+	reading chan struct{}
+	// foldingHuge is held while a log above hugeLog is read again; its capacity is 1.
+	foldingHuge chan struct{}
+	tailBytes   atomic.Int64
+	// queues bound the events of each run that are not durable.
+	queues session.Bounds[task.Entry]
 }
 
 // The phases of an engine.
@@ -160,13 +170,15 @@ func New(cfg Config) *Engine {
 
 		callerTasks: newCallerTasks(cfg.TasksPerCaller),
 		limiter:     ratelimit.New(ratelimit.Config{Requests: cfg.RequestsPerSecond, Burst: cfg.Burst, Bytes: cfg.BytesPerSecond}),
-		memory:      cfg.Memory,
-		folding:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
-		reading:     make(chan struct{}, maxReading),
-		foldingHuge: make(chan struct{}, 1),
-
-		recovered: make(chan struct{}),
+		lifetime:    lifetime{recovered: make(chan struct{})},
+		room: room{
+			memory:      cfg.Memory,
+			folding:     make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
+			reading:     make(chan struct{}, maxReading),
+			foldingHuge: make(chan struct{}, 1),
+		},
 	}
+	e.queues.Size, e.queues.Bytes, e.queues.Full = size, queueBytes, e.queueFull
 	if cfg.Holder == "" {
 		cfg.Holder = task.Holder("hub:" + uuid.NewString())
 	}

@@ -20,7 +20,7 @@ type Held struct{ Live, Running, Waiting, Unsettled, Bearers, Queued int }
 func Holds(e *Engine) Held {
 	var h Held
 	h.Running, h.Waiting = e.scheduler.size()
-	h.Queued = int(e.queued.Load())
+	h.Queued = int(e.queues.Total.Load())
 	for i := range e.live.shards {
 		s := &e.live.shards[i]
 		s.mu.Lock()

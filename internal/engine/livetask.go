@@ -52,15 +52,8 @@ type live struct {
 	statusVersion, statusSeen int64
 	// reads lists the versions of the task at which runs began to read a message.
 	reads []reading
-	// answer is the bare message with which the task ended.
-	answer []byte
-	// confirmed is the agent's newest confirmation of extensions; nil if there is none.
-	confirmed *Confirmation
-	// trouble is the reason why the last event could not be stored; nil after a success.
-	trouble error
-	// refusal is the error that the agent returned instead of a first event.
-	refusal error
-	run     *run
+	unlogged
+	run *run
 	// rousing is set while a ticket of a resting task waits for its run; rouseAgain if Rouse was
 	// called while there was a run.
 	rousing, rouseAgain bool
@@ -74,6 +67,29 @@ type live struct {
 	bearers map[int64]usertoken.Token
 	// pending is nil unless the store has failed.
 	pending *pendingWork
+	noted
+	// wake is closed when a field above changes; nil if no goroutine waits.
+	wake chan struct{}
+	// children counts the delegations in this process.
+	children int64
+	// followers are signalled when the status changes, and when a child is added.
+	followers []wake.Signal
+}
+
+// unlogged is what waiting callers learn that is not in the log.
+type unlogged struct {
+	// answer is the bare message with which the task ended.
+	answer []byte
+	// confirmed is the agent's newest confirmation of extensions; nil if there is none.
+	confirmed *Confirmation
+	// trouble is the reason why the last event could not be stored; nil after a success.
+	trouble error
+	// refusal is the error that the agent returned instead of a first event.
+	refusal error
+}
+
+// noted is what the Outcome of a task needs.
+type noted struct {
 	// skill is the skill that the last message read by a run asked for. wanted holds the
 	// entries for the Observer, wantedBytes their total size.
 	skill       string
@@ -85,12 +101,6 @@ type live struct {
 	// this process. ran is set once a message was run since.
 	loadedAt int64
 	ran      bool
-	// wake is closed when a field above changes; nil if no goroutine waits.
-	wake chan struct{}
-	// children counts the delegations in this process.
-	children int64
-	// followers are signalled when the status changes, and when a child is added.
-	followers []wake.Signal
 }
 
 // reading is the version of the task at which a run began to read a message: the last one before

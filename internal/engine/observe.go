@@ -6,8 +6,10 @@ import (
 	"errors"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/inbox/question"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
@@ -114,7 +116,7 @@ func (r *run) conclude() {
 		l.Reason = l.Outcome
 	}
 	s := r.seen.span
-	if r.resting { // another run continues with the message
+	if r.continues {
 		s.End()
 		return
 	}
@@ -214,4 +216,86 @@ func (e *Engine) Stats() Stats {
 	s.Unsettled = len(e.reconciler.tasks)
 	e.reconciler.mu.Unlock()
 	return s
+}
+
+const (
+	// maxFirstCalls is the number of first calls that are cached, and maxFirstCall the largest
+	// size of one in bytes.
+	maxFirstCalls = 512
+	maxFirstCall  = 4 << 10
+)
+
+// firstCalls caches the stored calls of the first messages of tasks with several messages, so
+// that a further message does not read the beginning of the log. They never change. The zero
+// firstCalls is empty.
+type firstCalls struct {
+	mu    sync.Mutex // guards calls
+	calls map[task.Key][]byte
+}
+
+func (f *firstCalls) get(key task.Key) ([]byte, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	call, ok := f.calls[key]
+	return call, ok
+}
+
+func (f *firstCalls) put(key task.Key, call []byte) {
+	if len(call) > maxFirstCall {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.calls == nil || len(f.calls) >= maxFirstCalls {
+		f.calls = make(map[task.Key][]byte)
+	}
+	f.calls[key] = call
+}
+
+// questionSpan is the trace span over the consecutive questions of a task that the hub answers.
+// It ends with the process; the next process begins another one.
+type questionSpan struct {
+	span   trace.Span
+	rounds int
+}
+
+// withQuestionSpan returns ctx for the reply to a question. It carries the trace and the ids of
+// the message that the agent was processing, below the span of the questions.
+func (e *Engine) withQuestionSpan(ctx context.Context, q *question.Question) context.Context {
+	r := q.Run.(asker).run
+	if rec := r.msg.record; trace.On() || len(rec.Params) > 0 {
+		ids := r.ids(rec)
+		ids.Task, ids.Context = string(q.Task), q.ContextID
+		ctx = trace.WithIDs(trace.Extract(ctx, rec.Params), ids)
+	}
+	if !trace.On() {
+		return ctx
+	}
+	l := r.live
+	if len(q.Turns) == 0 {
+		e.endQuestionSpan(l) // the caller has sent a message, which began another span
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.questionSpan == nil {
+		_, span := trace.Start(ctx, "input_required_loop", trace.Internal)
+		span.Label(trace.Labels{Agent: string(q.Agent), Skill: r.agent.skillLabel(q.Skill), Protocol: r.agent.kind()})
+		l.questionSpan = &questionSpan{span: span}
+	}
+	l.questionSpan.rounds++
+	return l.questionSpan.span.Below(ctx)
+}
+
+// endQuestionSpan ends the span over the questions of a task, if there is one.
+func (e *Engine) endQuestionSpan(l *live) {
+	l.mu.Lock()
+	ended, state := l.questionSpan, l.head.State
+	l.questionSpan = nil
+	l.mu.Unlock()
+	if ended == nil {
+		return
+	}
+	ended.span.Int(trace.Round, ended.rounds)
+	ended.span.Label(trace.Labels{Outcome: outcomes[state]})
+	ended.span.End()
 }

@@ -212,7 +212,7 @@ func (e *Engine) TakeOver(ctx context.Context, all bool) error {
 	defer e.taking.Unlock()
 	e.scheduler.hold()
 	defer func() { e.launchAll(e.scheduler.open()) }()
-	return e.eachOrphan(ctx, "take over tasks", func(h task.Head) func() {
+	return e.eachOrphan(ctx, "take over tasks", recoverers, func(h task.Head) func() {
 		switch {
 		case !all && !e.cfg.Peers.Takes(h.Key):
 			return nil

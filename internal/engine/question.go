@@ -350,10 +350,9 @@ func (e *Engine) actingRun(l *live, h *task.Head) (*run, *callRecord, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &run{
-		engine: e, live: l, agent: a, traits: a.traits(), ctx: e.runs, scope: e.runs, attempt: 2,
-		msg: inbound{version: h.Consumed, body: page[0].Body, call: page[0].Call, record: rec},
-	}
+	r := e.newRun(l, a, queueKey{})
+	r.ctx, r.scope, r.attempt = e.runs, e.runs, 2
+	r.msg = inbound{version: h.Consumed, body: page[0].Body, call: page[0].Call, record: rec}
 	return r, rec, nil
 }
 

@@ -172,6 +172,38 @@ func TestRousedMeanwhile(t *testing.T) {
 	})
 }
 
+// TestRousedWithoutAgent: a task that is roused while it goes to rest, and whose agent is removed meanwhile,
+// rests until its agent is there again.
+func TestRousedWithoutAgent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan bool)
+		x := agent.With(&executor{run: func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			_ = agent.CallFrom(ctx).Flush(ctx)
+			if <-proceed {
+				yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+				return
+			}
+			yield(nil, execution.ErrResting)
+		}}, mayRest)
+		b := start(t, engine.Config{}, x)
+		id := b.send(now(text("hi"))).Head.ID
+		b.rouse(id)
+		if err := b.Unregister("main"); err != nil {
+			t.Fatal(err)
+		}
+		proceed <- false
+		synctest.Wait()
+		if h := b.get(id).Head; h.State.Terminal() || b.Stats().Runs != 0 {
+			t.Fatalf("the task is %v, with %d runs; want it to rest", h.State, b.Stats().Runs)
+		}
+		b.register("main", x)
+		b.rouse(id)
+		proceed <- true
+		b.wait(id, task.Completed)
+	})
+}
+
 // TestOperationsOnRestingTasks cancels, redrives, fails and continues tasks that rest.
 func TestOperationsOnRestingTasks(t *testing.T) {
 	t.Parallel()

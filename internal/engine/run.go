@@ -15,8 +15,8 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/execution"
+	"github.com/parley-a2a/parley/internal/session"
 	"github.com/parley-a2a/parley/internal/task"
-	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Limits of the queue of a run: the events that are not durable yet. An executor that is
@@ -47,12 +47,7 @@ type run struct {
 	agent  *Agent
 	traits agent.Traits
 	key    queueKey
-	// stored is closed once it is known whether the task is stored; nil if it was stored before
-	// the run began.
-	stored chan struct{}
-	// ready has room for one signal: the task need not wait any longer for the run's events. It is
-	// nil unless they may be stored with the message.
-	ready wake.Signal
+	ahead  ahead
 	// epoch, attempt and msg belong to this execution.
 	epoch   int64
 	attempt int
@@ -69,12 +64,11 @@ type run struct {
 	// notified is set once it is closed. live.mu guards both.
 	asked    chan struct{}
 	notified bool
-	// resting is set if the executor has ended with execution.ErrResting.
-	resting bool
-	// drains is set while the executor waits for the drain of the engine (UntilDrain). drained is
-	// set if the run has ended because of the drain.
-	drained bool
-	drains  atomic.Bool
+	// continues is set if another run continues with the message, so that the claim stays stored:
+	// the executor has ended with execution.ErrResting, or because of the drain of the engine.
+	continues bool
+	// drains is set while the executor waits for the drain of the engine (UntilDrain).
+	drains atomic.Bool
 	// lost is set once another hub may have the task: the claim stays stored.
 	lost atomic.Bool
 	// begun is called at the first Flush of the executor, and at the end of the run; it may be
@@ -87,14 +81,26 @@ type run struct {
 	// writing is held during a flush, so that durable entries leave the queue once.
 	writing sync.Mutex
 
-	mu      sync.Mutex // guards the fields below
-	pending []task.Entry
-	slab    *slab // the memory in which pending began; nil if it was released
-	bytes   int
-	seq     int64
-	// closed is set when further events are ignored: after a final or interrupted status, and
-	// when the run is fenced.
-	closed bool
+	mu sync.Mutex // guards the fields below, and ahead.held
+	unstored
+	emitted
+}
+
+// unstored is what a run has to store.
+type unstored struct {
+	// out holds the events that are not durable. It is closed when further events are ignored: after a
+	// final or interrupted status, and when the run is fenced.
+	out session.Outbox[task.Entry]
+	// checkpoints and records are those that are not durable; nil for nearly all agents.
+	checkpoints *pendingCheckpoints
+	records     *pendingRecords
+	// flushing is set while a goroutine other than the executor's flushes out, or will.
+	flushing bool
+	linger   *time.Timer
+}
+
+// emitted describes the events of a run so far.
+type emitted struct {
 	// state is the state of the last status.
 	state task.State
 	// hasArtifact is set once the run has produced an artifact.
@@ -102,63 +108,23 @@ type run struct {
 	// posed is the seq of the question with which the run has ended, if the hub answers it;
 	// zero otherwise.
 	posed int64
-	// held is set while the events wait for the admission, which stores the message. left is set
-	// if the executor has ended meanwhile, and the admission ends the run.
-	held, left bool
-	// flushing is set while a goroutine other than the executor's flushes the queue.
-	flushing bool
-	linger   *time.Timer
-	space    chan struct{} // closed when pending shrinks; nil if no goroutine waits
-	flushed  int64         // seq of the last durable event
-	// checkpoints are the checkpoints that are not durable; nil for nearly all agents.
-	checkpoints *pendingCheckpoints
-	// records are the journal records that are not durable; nil for nearly all agents.
-	records *pendingRecords
 }
-
-// slab is the memory of a short queue, sufficient for an agent that answers at once.
-type slab [4]task.Entry
-
-var slabs = sync.Pool{New: func() any { return new(slab) }}
 
 // perform executes the agent, and ends the run.
 func (r *run) perform() {
-	if hold, ok := r.acquire(); ok {
+	hold, ok := r.acquire()
+	if ok {
 		r.watch.start(r)
 		r.execute()
 		r.watch.end(r)
-		if hold == nil && r.leave() {
-			return
-		}
-		r.settle()
-		hold.Release()
 	}
+	r.settle()
+	hold.Release()
 	r.end()
-}
-
-// end ends a run whose events are durable, and starts the next waiting message or task.
-func (r *run) end() {
-	r.conclude()
-	r.stop(errRunEnded)
-	r.live.mu.Lock()
-	if r.live.run == r {
-		r.live.run = nil
-	}
-	again := r.live.rouseAgain
-	r.live.rouseAgain = false
-	r.live.wakeLocked()
-	r.live.mu.Unlock()
-	r.hasBegun()
-	if r.resting {
-		r.engine.rested(r, again)
-		return
-	}
-	r.engine.finished(r)
 }
 
 // execute reads the executor's events until its iterator ends or further events are ignored.
 func (r *run) execute() {
-	defer r.ready.Send()
 	defer func() {
 		if p := recover(); p != nil {
 			r.panicked(p)
@@ -187,7 +153,7 @@ func (r *run) consume(events iter.Seq2[a2a.Event, error]) {
 		at := time.Now()
 		r.watch.touch(at)
 		if errors.Is(err, execution.ErrResting) && rests(&r.traits) {
-			r.resting = true
+			r.continues = true
 			return
 		}
 		if err != nil {
@@ -251,20 +217,13 @@ func (r *run) emit(en task.Entry) bool {
 		en = r.question(en)
 	}
 	r.mu.Lock()
-	if !r.roomLocked(&en) {
+	if !r.out.Room(r.ctx, &r.mu, size(&en)) {
 		r.mu.Unlock()
 		return false
 	}
-	r.seq++
-	en.Epoch, en.Seq = r.epoch, r.seq
-	if r.pending == nil {
-		r.slab = slabs.Get().(*slab)
-		r.pending = r.slab[:0]
-	}
-	r.setQueueLocked(append(r.pending, en))
-	r.bytes += size(&en)
+	en.Epoch, en.Seq = r.epoch, r.out.Last()+1
+	r.out.Add(en)
 	last := asks || en.Kind == task.Status && (en.State.Terminal() || en.State == task.InputRequired)
-	r.closed = last
 	switch {
 	case asks:
 		r.state, r.posed = task.InputRequired, en.Seq
@@ -274,51 +233,28 @@ func (r *run) emit(en task.Entry) bool {
 		r.hasArtifact = true
 	}
 	if last {
-		r.ready.Send()
-	}
-	schedule := !last && !r.flushing && !r.held
-	if schedule {
-		r.flushing = true
-		r.scheduleLocked(linger)
+		r.out.Close()
+		r.ahead.ready.Send()
+	} else {
+		r.flushSoonLocked(linger)
 	}
 	r.mu.Unlock()
 	return !last
 }
 
-// roomLocked waits until the queue has room. It reports whether events are still accepted.
-func (r *run) roomLocked(en *task.Entry) bool {
-	if r.ctx.Err() != nil {
-		return false
-	}
-	for !r.closed && len(r.pending) > 0 && (r.fullLocked() || r.bytes+size(en) > queueBytes) {
-		if r.space == nil {
-			r.space = make(chan struct{})
-		}
-		space := r.space
-		r.mu.Unlock()
-		select {
-		case <-space:
-		case <-r.ctx.Done():
-		}
-		r.mu.Lock()
-		if r.ctx.Err() != nil {
-			return false
-		}
-	}
-	return !r.closed
+// queueFull reports whether the queue of a run with n events has no room for another one. A run that
+// waits continues after its own next commit, so that runs do not wait for each other.
+func (e *Engine) queueFull(n int) bool {
+	return n >= queueEvents || n >= fewEvents && e.queues.Total.Load() >= allQueueEvents
 }
 
-// fullLocked reports whether the queue has no room for another event. A run that waits continues after
-// its own next commit, so that runs do not wait for each other.
-func (r *run) fullLocked() bool {
-	n := len(r.pending)
-	return n >= queueEvents || n >= fewEvents && r.engine.queued.Load() >= allQueueEvents
-}
-
-// setQueueLocked replaces the queue, and counts its events among those of all runs.
-func (r *run) setQueueLocked(pending []task.Entry) {
-	r.engine.queued.Add(int64(len(pending) - len(r.pending)))
-	r.pending = pending
+// flushSoonLocked schedules a flush after d, unless the queue is flushed already, or is held until the
+// message is stored.
+func (r *run) flushSoonLocked(d time.Duration) {
+	if !r.flushing && !r.ahead.held {
+		r.flushing = true
+		r.scheduleLocked(d)
+	}
 }
 
 // scheduleLocked schedules a flush after d, on a goroutine that the engine waits for.
@@ -384,19 +320,16 @@ func (r *run) settle() {
 
 // flush makes the queue durable in one append.
 func (r *run) flush() error {
-	r.ready.Send()
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	batch, kept := r.unsaved()
 	if len(batch) == 0 && kept.empty() {
 		return nil
 	}
-	taken := 0
 	var output []task.Entry
 	err := r.engine.change(r.live, func(c *task.Change) error {
 		batch, kept = r.unsaved()
-		taken = len(batch)
-		if taken == 0 && kept.empty() {
+		if len(batch) == 0 && kept.empty() {
 			return errUnchanged
 		}
 		err := r.apply(c, batch, &kept)
@@ -406,7 +339,7 @@ func (r *run) flush() error {
 	var bad *badEvent
 	switch {
 	case err == nil:
-		r.dropDurable(taken)
+		r.acknowledge(batch)
 		r.dropSaved(&kept)
 		r.notifyOutput(output)
 	case errors.As(err, &bad):
@@ -428,13 +361,13 @@ func (r *run) unsaved() ([]task.Entry, extras) {
 }
 
 func (r *run) unsavedLocked() ([]task.Entry, extras) {
-	return r.pending[:len(r.pending):len(r.pending)], r.extrasLocked()
+	return r.out.Events(), r.extrasLocked()
 }
 
 // badEvent is an event that the protocol forbids at its position.
 type badEvent struct {
-	index int
-	err   error
+	seq int64
+	err error
 }
 
 func (b *badEvent) Error() string { return b.err.Error() }
@@ -463,7 +396,7 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 		case errors.Is(err, task.ErrFenced), errors.Is(err, task.ErrTerminal):
 			return err
 		case err != nil:
-			return &badEvent{i, err}
+			return &badEvent{batch[i].Seq, err}
 		}
 		c.Next = h
 		c.Entries = append(c.Entries, en)
@@ -486,42 +419,15 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 	return nil
 }
 
-// dropDurable removes n durable entries from the queue. A goroutine that ended the task may have
+// acknowledge removes durable events from the queue. A goroutine that ended the task may have
 // fenced the run in the meantime, which empties the queue.
-func (r *run) dropDurable(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n == 0 || n > len(r.pending) {
+func (r *run) acknowledge(durable []task.Entry) {
+	if len(durable) == 0 {
 		return
 	}
-	for i := range r.pending[:n] {
-		r.bytes -= size(&r.pending[i])
-	}
-	r.flushed = r.pending[n-1].Seq
-	if n == len(r.pending) {
-		r.setQueueLocked(nil)
-		r.freeLocked()
-	} else {
-		r.setQueueLocked(slices.Delete(r.pending, 0, n)) // keeps the memory for the next events
-	}
-	r.spaceLocked()
-}
-
-// freeLocked releases the memory of an empty queue. Only the goroutine that empties the queue
-// still refers to it.
-func (r *run) freeLocked() {
-	if r.slab != nil {
-		clear(r.slab[:])
-		slabs.Put(r.slab)
-		r.slab = nil
-	}
-}
-
-func (r *run) spaceLocked() {
-	if r.space != nil {
-		close(r.space)
-		r.space = nil
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.out.Acknowledge(durable[len(durable)-1].Seq)
 }
 
 // dropAfter keeps the events before a bad one, and replaces that one by the failure of the
@@ -532,14 +438,11 @@ func (r *run) dropAfter(bad *badEvent) {
 		"reference", reference, "error", bad.err)
 	text := fmt.Sprintf("agent %q sent an event that the protocol forbids (reference %s)", r.agent.Name, reference)
 	en := r.live.statusEntry(task.Failed, text)
+	en.Epoch, en.Seq = r.epoch, bad.seq
 	r.mu.Lock()
-	if bad.index < len(r.pending) { // otherwise the run was fenced in the meantime
-		en.Epoch, en.Seq = r.epoch, r.pending[bad.index].Seq
-		r.setQueueLocked(append(r.pending[:bad.index:bad.index], en))
-		r.seq = en.Seq
-	}
-	r.closed, r.state = true, task.Failed
-	r.spaceLocked()
+	r.out.Replace(en.Seq, en) // unless the run was fenced in the meantime
+	r.out.Close()
+	r.state = task.Failed
 	r.mu.Unlock()
 	r.stop(bad.err)
 }
@@ -547,13 +450,10 @@ func (r *run) dropAfter(bad *badEvent) {
 // fence makes the engine ignore further events of the run, and ends its context.
 func (r *run) fence(cause error) {
 	r.mu.Lock()
-	r.closed = true
+	defer r.mu.Unlock()
 	r.stop(cause) // before other goroutines can see the empty queue
-	r.setQueueLocked(nil)
-	r.bytes, r.checkpoints, r.records = 0, nil, nil
-	r.slab = nil // another goroutine may be writing its contents
-	r.spaceLocked()
-	r.mu.Unlock()
+	r.out.Discard()
+	r.checkpoints, r.records = nil, nil
 }
 
 // Flush waits until all events yielded so far are durable. It returns an error if the run was
@@ -564,13 +464,13 @@ func (r *run) Flush(ctx context.Context) error {
 	}
 	r.hasBegun()
 	r.mu.Lock()
-	want := r.seq
+	want := r.out.Last()
 	r.checkpoints.assign(want)
 	r.records.assign(want)
 	r.mu.Unlock()
 	for {
 		r.mu.Lock()
-		done := r.flushed >= want && !r.checkpoints.pendingUpTo(want) && !r.records.pendingUpTo(want) || r.closed && r.emptyLocked()
+		done := r.out.Acked() >= want && !r.checkpoints.pendingUpTo(want) && !r.records.pendingUpTo(want) || r.out.Closed() && r.emptyLocked()
 		r.mu.Unlock()
 		if done {
 			return r.cutOff()

@@ -1,15 +1,75 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/task"
 )
+
+// end ends a run whose events are durable, and starts the next waiting message or task. A run that
+// was roused while it lasted, and rests, is followed by another one for the same message.
+func (r *run) end() {
+	r.conclude()
+	r.stop(errRunEnded)
+	l := r.live
+	l.mu.Lock()
+	again := false
+	if l.run == r {
+		again = r.continues && l.rouseAgain
+		l.run, l.rousing, l.rouseAgain = nil, again, false
+	}
+	l.wakeLocked()
+	l.mu.Unlock()
+	r.hasBegun()
+	r.engine.finished(r, again)
+}
+
+// finished continues after a run: with the next message of the task, or with the next queued
+// task; with another run for the same message if again is set.
+func (e *Engine) finished(r *run, again bool) {
+	l := r.live
+	err := e.releaseRun(r)
+	l.dropBearer(r.msg.version)
+	s := &ticket{live: l, key: r.key, at: l.position(), after: r.epoch, rested: again}
+	switch h := l.snapshot(); {
+	case e.fenced.Load():
+		e.scheduler.release(r.key)
+		e.startReply(l) // ends the span over the questions of the task
+		e.live.release(l)
+	case err != nil, errors.Is(context.Cause(r.ctx), errNotStored):
+		e.stall(s)
+	case again && h.Run.Epoch == r.epoch && e.mayRouse(&h):
+		s.after, s.recovered = 0, true
+		e.launchAll([]ticket{*s})
+	case !r.continues && h.State.Open() && h.Waiting() && h.Run.Epoch == r.epoch:
+		e.launchAll([]ticket{*s}) // its agent may have been replaced, paused or unregistered
+	default:
+		e.launchAll(e.drop(s))
+	}
+}
+
+// releaseRun releases the claim of a run that ended and left its task open.
+func (e *Engine) releaseRun(r *run) error {
+	h := r.live.snapshot()
+	if r.continues || r.lost.Load() || h.Run.Dispatch != task.Claimed || h.Run.Epoch != r.epoch || h.State.Terminal() || e.fenced.Load() {
+		return nil
+	}
+	err := e.releaseClaim(r.live, r.epoch)
+	if err != nil {
+		e.cfg.Logger.Error("release run", "task", r.live.ref.id, "error", err)
+		e.deferWork(r.live, func(u *pendingWork) { u.unreleased = r.epoch })
+	}
+	return err
+}
 
 // panicked fails the task after a panic of its agent.
 func (r *run) panicked(p any) {
@@ -73,12 +133,12 @@ func (r *run) failedWith(err error, first bool) {
 // ended handles an iterator that ended without a final event.
 func (r *run) ended() {
 	r.mu.Lock()
-	closed := r.closed
+	closed := r.out.Closed()
 	r.mu.Unlock()
 	if closed || r.ctx.Err() != nil {
 		return
 	}
-	if r.drained = r.endedByDrain(); r.drained {
+	if r.continues = r.endedByDrain(); r.continues {
 		return
 	}
 	r.settle()
@@ -91,4 +151,106 @@ func (r *run) ended() {
 // status emits a status on the hub's own behalf, as an event of the run.
 func (r *run) status(s task.State, text string) {
 	r.emit(r.live.statusEntry(s, text))
+}
+
+// watch enforces the time limits of a run: it shows a quiet task if its agent has not decided
+// in time, and ends a run that is silent for too long.
+type watch struct {
+	began time.Time
+	last  atomic.Int64 // when the run last yielded, in nanoseconds since began
+
+	mu      sync.Mutex  // guards the fields below
+	timer   *time.Timer // nil before the first one
+	stopped bool
+}
+
+// start begins to watch r.
+func (w *watch) start(r *run) {
+	w.began = time.Now()
+	quiet := r.live.snapshot().Visibility == task.Hidden
+	silence := r.silence()
+	d := silence
+	if quiet {
+		d = r.engine.cfg.FirstEvent
+	}
+	if d <= 0 {
+		return
+	}
+	w.arm(r, d, quiet)
+}
+
+// silence returns how long the run may yield no event; negative means no limit.
+func (r *run) silence() time.Duration {
+	if r.traits.Silence != 0 {
+		return r.traits.Silence
+	}
+	return r.engine.cfg.AgentSilence
+}
+
+func (w *watch) arm(r *run, d time.Duration, quiet bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped || !r.engine.work.join() {
+		return
+	}
+	w.timer = time.AfterFunc(d, func() {
+		defer r.engine.work.leave()
+		w.fire(r, quiet)
+	})
+}
+
+// fire handles the end of the timer.
+func (w *watch) fire(r *run, quiet bool) {
+	silence := r.silence()
+	if quiet {
+		if err := r.engine.reveal(r.live); err != nil {
+			r.engine.cfg.Logger.Error("show task", "task", r.live.ref.id, "error", err)
+			r.engine.deferWork(r.live, func(u *pendingWork) { u.reveal = true })
+			r.live.reportTrouble(err)
+		}
+		if silence > 0 {
+			w.arm(r, silence, false)
+		}
+		return
+	}
+	idle := time.Since(w.began) - time.Duration(w.last.Load())
+	if idle < silence {
+		w.arm(r, silence-idle, false)
+		return
+	}
+	r.silent(silence)
+}
+
+// touch records the time of an event of the run. at has a monotonic reading: if the wall clock is
+// set, agents are neither silent at once nor for hours longer.
+func (w *watch) touch(at time.Time) { w.last.Store(int64(at.Sub(w.began))) }
+
+// end stops the watch.
+func (w *watch) end(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if w.timer != nil && w.timer.Stop() {
+		r.engine.work.leave()
+	}
+}
+
+// silent fails a task whose agent has yielded no event for d.
+func (r *run) silent(d time.Duration) {
+	cause := fmt.Errorf("agent %q silent for %v", r.agent.Name, d)
+	r.engine.cfg.Logger.Warn("agent sent no event in time; its task fails", "agent", r.agent.Name, "task", r.live.ref.id, "for", d)
+	r.status(task.Failed, cause.Error())
+	r.stop(cause)
+	r.settle()
+}
+
+// reveal shows a quiet task to callers.
+func (e *Engine) reveal(l *live) error {
+	return e.change(l, func(c *task.Change) error {
+		if c.Prev.Visibility != task.Hidden {
+			return errUnchanged
+		}
+		c.Next.Visibility = task.Visible
+		return nil
+	})
 }

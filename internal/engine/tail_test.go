@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -71,35 +70,6 @@ func TestTailOfAllIsBounded(t *testing.T) {
 	}
 }
 
-// TestQueueUsesItsMemoryAgain: durable events make room for the next ones, and are not kept alive.
-func TestQueueUsesItsMemoryAgain(t *testing.T) {
-	t.Parallel()
-	e := New(Config{Store: new(memstore.Store)})
-	r := &run{engine: e, live: e.newLive(ref{"ann", "t"})}
-	for seq := range int64(10) {
-		r.setQueueLocked(append(r.pending, task.Entry{Seq: seq + 1, Body: []byte("x")}))
-		r.bytes += size(&r.pending[seq])
-	}
-	all, room := r.pending, cap(r.pending)
-	r.dropDurable(7)
-	seqs := func() (all []int64) {
-		for i := range r.pending {
-			all = append(all, r.pending[i].Seq)
-		}
-		return all
-	}
-	if got := seqs(); !slices.Equal(got, []int64{8, 9, 10}) || r.flushed != 7 || r.bytes != 3*size(&all[0]) {
-		t.Errorf("left are %v of %d bytes, durable is %d", got, r.bytes, r.flushed)
-	}
-	if cap(r.pending) != room || all[3].Body != nil {
-		t.Errorf("there is room for %d of %d events, and behind the last one is %q", cap(r.pending), room, all[3].Body)
-	}
-	r.dropDurable(3)
-	if r.pending != nil || r.bytes != 0 || r.flushed != 10 || e.queued.Load() != 0 {
-		t.Errorf("left are %v of %d bytes, durable is %d; want an empty queue without memory", seqs(), r.bytes, r.flushed)
-	}
-}
-
 // TestQueuesOfAllRunsAreBounded: a run has less room once those of others are full, and all of it again
 // when they are not.
 func TestQueuesOfAllRunsAreBounded(t *testing.T) {
@@ -117,10 +87,8 @@ func TestQueuesOfAllRunsAreBounded(t *testing.T) {
 		{queueEvents - 1, allQueueEvents - queueEvents, false},
 		{queueEvents - 1, allQueueEvents - queueEvents + 1, true},
 	} {
-		r := &run{engine: e}
-		e.queued.Store(int64(tt.others))
-		r.setQueueLocked(make([]task.Entry, tt.own))
-		if got := r.fullLocked(); got != tt.full {
+		e.queues.Total.Store(int64(tt.own + tt.others))
+		if got := e.queueFull(tt.own); got != tt.full {
 			t.Errorf("with %d events beside %d of others, the queue is full: %v, want %v", tt.own, tt.others, got, tt.full)
 		}
 	}

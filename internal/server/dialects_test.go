@@ -28,7 +28,7 @@ agents:
 		Callers: map[string]string{"bot": "v1.0", "kit": "v0.3"},
 		Agents:  map[task.Agent]string{"old": "v0.3"},
 	}
-	if diff := cmp.Diff(want, (&Hub{cfg: cfg}).profiles()); diff != "" {
+	if diff := cmp.Diff(want, (&Hub{given: given{cfg: cfg}}).profiles()); diff != "" {
 		t.Errorf("profiles mismatch (-want +got):\n%s", diff)
 	}
 }

@@ -50,53 +50,82 @@ import (
 
 // Hub is the hub that "parley serve" runs. Open creates one.
 type Hub struct {
-	cfg    *config.Config
-	load   func() (*config.Config, error) // that of Options
-	commit string
-	logger *slog.Logger
+	given
+	kept
+	network
+	accessParts
+	running
+	modelParts
 
-	releases []func() error // see opened
-	dir      *datadir.Dir
-	files    watch.Watcher // follows the files of the configuration
-	// level is that of the logger; nil if it cannot be changed.
-	level      *slog.LevelVar
+	releases  []func() error // see opened
+	files     watch.Watcher  // follows the files of the configuration
+	telemetry *export.Telemetry
+	memory    memories
+	busParts  busParts
+	exchange  Exchange // that of a part; nil if the hub uses none
+	checker   checker  // checks other agents for administrators
+}
+
+// given are the options of a hub.
+type given struct {
+	cfg        *config.Config
+	load       func() (*config.Config, error)
+	commit     string
+	logger     *slog.Logger
+	level      *slog.LevelVar // that of the logger; nil if it cannot be changed
 	acceptLoss bool
-	losses     []*sqlitestore.Loss
-	audit      auditParts
-	keeper     *keeper.Keeper // nil if the hub uses its store alone
-	// topics are the changes of other hubs that this one has read. They belong to the keeper.
-	topics       map[string]int64
-	db           *sqlitestore.DB // nil if the store is a database
-	stores       stores
-	storeName    string // the path of db or the address of the database, without password
-	box          *seal.Sealer
-	keys         *auth.Keyring
-	providers    []*openid.Provider // at which people sign in to the console
-	tls          *tlsfile.Source    // nil if the listeners do not use TLS
+}
+
+// kept is what outlives the process.
+type kept struct {
+	dir       *datadir.Dir
+	db        *sqlitestore.DB // nil if the store is a database
+	stores    stores
+	storeName string // the path of db or the address of the database, without password
+	losses    []*sqlitestore.Loss
+	box       *seal.Sealer
+	audit     auditParts
+	parts     *blobstore.Externalizer // nil if all parts are in the log
+}
+
+// network is what the hub serves at its addresses.
+type network struct {
+	tls          *tlsfile.Source // nil if the listeners do not use TLS
 	listener     net.Listener
 	conns        *conns.Limit
 	grpcListener net.Listener // nil if gRPC has no listener of its own
-	memory       memories
-	signing      signing
-	identity     identityParts
-	parts        *blobstore.Externalizer // nil if all parts are in the log
-	core         *hub.Hub
-	engine       *engine.Engine // that of core
-	broker       *broker.Broker
 	server       *http.Server
 	grpc         *grpcbind.Binding
-	telemetry    *export.Telemetry
-	rules        *policy.Policy   // nil without a policy
-	policy       *policyfile.Live // nil unless the policy is a file
-	trust        trustParts
-	control      *operator.Operator
-	busParts     busParts
-	exchange     Exchange                // that of a part; nil if the hub uses none
-	servers      *mcpclient.Set          // the MCP servers whose tools models use
-	models       map[string]llm.Provider // the models of agents
-	checker      checker                 // checks other agents for administrators
-	calls        *inside.Binding         // the A2A calls of models to agents of the hub
-	inside       inprocess.Transport     // the transport of the tools of models to the hub
+}
+
+// accessParts decide who may do what.
+type accessParts struct {
+	keys      *auth.Keyring
+	providers []*openid.Provider // at which people sign in to the console
+	signing   signing
+	identity  identityParts
+	rules     *policy.Policy   // nil without a policy
+	policy    *policyfile.Live // nil unless the policy is a file
+	trust     trustParts
+}
+
+// running is the hub itself, and what it knows of others on its database.
+type running struct {
+	core    *hub.Hub
+	engine  *engine.Engine // that of core
+	broker  *broker.Broker
+	control *operator.Operator
+	keeper  *keeper.Keeper // nil if the hub uses its store alone
+	// topics are the changes of other hubs that this one has read. They belong to the keeper.
+	topics map[string]int64
+}
+
+// modelParts are what agents with models use.
+type modelParts struct {
+	models  map[string]llm.Provider
+	servers *mcpclient.Set      // the MCP servers whose tools models use
+	calls   *inside.Binding     // the A2A calls of models to agents of the hub
+	inside  inprocess.Transport // the transport of the tools of models to the hub
 }
 
 // Options are the options of Open. Config and Logger are required.
@@ -119,7 +148,10 @@ type Options struct {
 // open is Open for one attempt.
 func open(ctx context.Context, o Options) (*Hub, error) {
 	cfg, logger := o.Config, o.Logger
-	h := &Hub{cfg: cfg, load: o.Load, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level, files: watch.Watcher{Logger: logger}}
+	h := &Hub{
+		given: given{cfg: cfg, load: o.Load, logger: logger, commit: o.Commit, acceptLoss: o.AcceptLoss, level: o.Level},
+		files: watch.Watcher{Logger: logger},
+	}
 	if n := len(cfg.ExtendedCard.Token); n > 0 && n < config.MinCardToken {
 		logger.Warn("extended_card.token is short and can be guessed", "characters", n, "safe", config.MinCardToken)
 	}

@@ -31,7 +31,7 @@ func TestGuard(t *testing.T) {
 			}
 			t.Fatal(err)
 		}
-		h := &Hub{cfg: &config.Config{AllowAnonymous: tt.anonymous}, listener: l}
+		h := &Hub{given: given{cfg: &config.Config{AllowAnonymous: tt.anonymous}}, network: network{listener: l}}
 		if got := h.guarded(); got != tt.want {
 			t.Errorf("at %s, anonymous callers %t: guarded %t", tt.listen, tt.anonymous, got)
 		}

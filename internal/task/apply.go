@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/parley-a2a/parley/internal/session"
 )
 
 // Reasons for which Apply refuses an entry. Callers test with errors.Is.
@@ -100,16 +102,29 @@ func admit(h *Head, e *Entry) error {
 		return fmt.Errorf("create a task that exists: %w", ErrIllegal)
 	case e.Kind != Created && h.Version == 0:
 		return fmt.Errorf("event of a task that does not exist: %w", ErrIllegal)
-	case e.Epoch != 0 && e.Epoch != h.Run.Epoch:
-		return fmt.Errorf("epoch %d, run is in epoch %d: %w", e.Epoch, h.Run.Epoch, ErrFenced)
-	case e.Epoch != 0 && e.Seq <= h.Run.Seq:
-		return ErrRepeated
-	case e.Epoch != 0 && e.Seq > h.Run.Seq+1:
-		return fmt.Errorf("event %d after %d: %w", e.Seq, h.Run.Seq, ErrGap)
-	case h.State.Terminal():
+	}
+	if e.Epoch != 0 {
+		if err := h.Run.admit(e); err != nil {
+			return err
+		}
+	}
+	if h.State.Terminal() {
 		return fmt.Errorf("%v: %w", h.State, ErrTerminal)
 	}
 	return admitKind(h, e)
+}
+
+// admit returns an error if e is not the next event of the run.
+func (r *Run) admit(e *Entry) error {
+	switch c, _ := (session.Place{Epoch: r.Epoch, Seq: r.Seq}).Classify(e.Epoch, e.Seq, 1); c {
+	case session.Stale:
+		return fmt.Errorf("epoch %d, run is in epoch %d: %w", e.Epoch, r.Epoch, ErrFenced)
+	case session.Repeated:
+		return ErrRepeated
+	case session.Gap:
+		return fmt.Errorf("event %d after %d: %w", e.Seq, r.Seq, ErrGap)
+	}
+	return nil
 }
 
 func admitKind(h *Head, e *Entry) error {

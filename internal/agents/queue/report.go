@@ -12,7 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/session"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // report accepts the new events of a report.
@@ -21,24 +22,25 @@ func (r *run) report(delivery *bus.Delivery) {
 	if !ok {
 		return
 	}
-	class, skip := r.state.classify(delivery.Epoch, rep.Token, delivery.Seq, length(rep))
-	if rep.CancelRefused != "" && (class == gap || class == duplicate || class == accept) {
+	class, skip := r.state.classify(delivery.Epoch, delivery.Seq, length(rep))
+	valid := r.state.validToken(rep.Token)
+	if rep.CancelRefused != "" && class != session.Stale && valid {
 		r.handleRefusal(rep.CancelRefused)
 		if length(rep) == 0 {
 			r.d.logSettlement(delivery.Ack(r.ctx))
 			return
 		}
 	}
-	switch class {
-	case stale:
+	switch {
+	case class == session.Stale:
 		r.d.stop(r.ctx, &workerMessage{to: rep.Worker, about: r.key, epoch: delivery.Epoch}, "the job was given to another worker")
 		defer r.handleLostGrant(delivery.Epoch)
-	case forged:
+	case !valid:
 		r.rejectToken(rep.Worker)
-	case gap:
+	case class == session.Gap:
 		r.renewLease()
 		r.requestMissing(rep)
-	case duplicate, accept:
+	default:
 		r.renewLease()
 		r.unacked = append(r.unacked, delivery)
 		if r.sendDelayed(); !r.done {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/execution"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // run is one execution for one message. Except for mail and gone, its fields belong to the
@@ -36,24 +36,14 @@ type run struct {
 	mail *mailbox
 	// gone is closed when the run is over.
 	gone chan struct{}
-	// waiting is the time in Unix milliseconds since when the work should be in its queue;
-	// claimedMark while a worker has it; else zero. The goroutine of perform sets it.
-	waiting atomic.Int64
-	// queued is the time in Unix milliseconds when the work was first published; zero before.
-	queued atomic.Int64
-	// serial is set if the tasks of a context run one after the other. stored is set if the
-	// publication of the work is in the checkpoint.
-	serial, stored bool
-	// again is set if another worker may begin again after output was shown.
-	again bool
+	// serial is set if the tasks of a context run one after the other, again if another worker may begin
+	// again after output was shown.
+	serial, again bool
 	// roused is set if the run continues one whose work is in the queue, resting if it has ended
 	// because it would only wait for a worker.
 	roused, resting bool
-	// since is the value of waiting before the task rested; else zero.
-	since int64
-	// repeats is how often lost work was published again, at most maxRepeats.
-	repeats int
 
+	published
 	state dispatchState
 	// token is that of the grant; empty if an earlier run has granted it.
 	token string
@@ -62,22 +52,41 @@ type run struct {
 	// slot is that of the worker that has the task or was offered it, if it accepts offers; else nil.
 	// The mutex of d guards it.
 	slot *knownWorker
-	// work is the envelope to publish while the task is unclaimed; then nil.
-	work *bus.Envelope
-	body *protocol.Work
-
-	// delayed is an event that grantClaim has delayed until the worker takes longer; else nil.
-	delayed []byte
-	// done is set when no further event counts, dirty when a change is not durable yet.
-	done, dirty bool
-	// unacked are the reports whose events were accepted and are not durable yet.
-	unacked []*bus.Delivery
+	received
 	// cancel is the pending cancel request, or nil. closed is set if no worker may claim the
 	// task any more.
 	cancel   *cancel
 	closed   bool
 	schedule schedule
 	large    largeData
+}
+
+// published is the work of a run, and its place at the bus.
+type published struct {
+	// waiting is the time in Unix milliseconds since when the work should be in its queue;
+	// claimedMark while a worker has it; else zero. The goroutine of perform sets it.
+	waiting atomic.Int64
+	// queued is the time in Unix milliseconds when the work was first published; zero before.
+	queued atomic.Int64
+	// stored is set if the publication of the work is in the checkpoint.
+	stored bool
+	// since is the value of waiting before the task rested; else zero.
+	since int64
+	// repeats is how often lost work was published again, at most maxRepeats.
+	repeats int
+	// work is the envelope to publish while the task is unclaimed; then nil.
+	work *bus.Envelope
+	body *protocol.Work
+}
+
+// received is what the hub has still to store of the events of the worker.
+type received struct {
+	// delayed is an event that grantClaim has delayed until the worker takes longer; else nil.
+	delayed []byte
+	// done is set when no further event counts, dirty when a change is not durable yet.
+	done, dirty bool
+	// unacked are the reports whose events were accepted and are not durable yet.
+	unacked []*bus.Delivery
 }
 
 // perform publishes the message, or continues an earlier execution, until no further event

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/parley-a2a/parley/internal/session"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -111,31 +112,11 @@ func hashed(token string) []byte {
 // next returns the number of the next event or piece to accept.
 func (s *dispatchState) next() int64 { return s.Seq + s.Ahead + 1 }
 
-// reportClass is the decision about a report.
-type reportClass uint8
-
-const (
-	accept    reportClass = iota + 1
-	duplicate             // all events were accepted before
-	gap                   // earlier events are missing
-	stale                 // from a run that does not count
-	forged                // without a valid token
-)
-
 // classify returns the class of n events of an epoch whose numbers begin with first, and the
 // number of those that were accepted before.
-func (s *dispatchState) classify(epoch int64, token string, first int64, n int) (v reportClass, skip int) {
-	switch {
-	case !s.claimed() || epoch != s.Epoch:
-		return stale, 0
-	case !s.validToken(token):
-		return forged, 0
-	case first < 1 || first > s.next():
-		return gap, 0
+func (s *dispatchState) classify(epoch, first int64, n int) (c session.Class, skip int) {
+	if !s.claimed() {
+		return session.Stale, 0
 	}
-	skip = int(min(s.next()-first, int64(n)))
-	if skip == n {
-		return duplicate, n
-	}
-	return accept, skip
+	return session.Place{Epoch: s.Epoch, Seq: s.Seq + s.Ahead}.Classify(epoch, first, n)
 }

@@ -89,8 +89,9 @@ func TestStopWithoutADatabase(t *testing.T) {
 	if err := h.Process().Interrupt(); err != nil {
 		t.Errorf("stop without a database = %v, want status 0", err)
 	}
-	if said := h.Output(); !strings.Contains(said, `level=WARN msg="the last outcomes of tasks were not stored`) || strings.Contains(said, "level=ERROR") {
-		t.Errorf("the log does not warn of what was not stored, or has an error:\n%s", said)
+	_, said, _ := strings.Cut(h.Output(), "draining") // before, a retry may have failed
+	if !strings.Contains(said, `level=WARN msg="the last outcomes of tasks were not stored`) || strings.Contains(said, "level=ERROR") {
+		t.Errorf("the log of the stop does not warn of what was not stored, or has an error:\n%s", said)
 	}
 }
 

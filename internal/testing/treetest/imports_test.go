@@ -21,7 +21,7 @@ type direction struct {
 }
 
 // leaves are packages that do not depend on tasks and may be imported from anywhere.
-var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", "internal/sse", "internal/wake", "internal/varint", "internal/json/rawjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/file/diskspace", "internal/usertoken", "internal/registry"}
+var leaves = []string{"internal/backoff", "internal/clip", "internal/peeraddr", "internal/sse", "internal/wake", "internal/session", "internal/varint", "internal/json/rawjson", "internal/testing/testenv", "internal/file/datadir", "internal/suggest", "internal/file/atomicfile", "internal/file/diskspace", "internal/usertoken", "internal/registry"}
 
 var (
 	stores = []string{"store/...", "internal/store/memstore"}

@@ -255,3 +255,46 @@ func TestFlushOfAnEarlyRun(t *testing.T) {
 		t.Errorf("appends after each Flush (-want +got):\n%s", d)
 	}
 }
+
+// TestEventsAheadOfTheMessage holds back the commit of a task whose run has begun. Its events wait for that
+// commit without one of their own, and are stored after it although the agent yields no more.
+func TestEventsAheadOfTheMessage(t *testing.T) {
+	t.Parallel()
+	for name, traits := range map[string]agent.Traits{
+		"a pure agent":                  {Pure: true, NoMessage: true},
+		"an agent that works elsewhere": {Away: true, NoMessage: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store, proceed := new(blockingStore), make(chan struct{})
+				b := start(t, engine.Config{Store: store}, agent.With(&executor{run: func(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+					_ = yield(status(ec, a2a.TaskStateWorking, ""), nil) && yield(chunk(ec, "hello", false), nil)
+					<-proceed
+					yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+				}}, traits))
+				store.block()
+				sent := make(chan *engine.Answer, 1)
+				go func() { sent <- b.send(text("hello")) }()
+				time.Sleep(time.Second) // longer than events wait for others
+				synctest.Wait()
+				if n := store.held(); n != 1 {
+					t.Errorf("%d changes wait for the store, want that of the message", n)
+				}
+				store.release()
+				synctest.Wait()
+				page, err := b.List(t.Context(), caller("alice"), &op.List{PageSize: 10})
+				if err != nil || len(page.Tasks) != 1 {
+					t.Fatalf("List = %+v, %v", page, err)
+				}
+				if got := sdkTask(t, b.get(page.Tasks[0].Head.ID)); got.Status.State != a2a.TaskStateWorking || len(got.Artifacts) != 1 {
+					t.Errorf("after the message is stored the task is %v with %d artifacts, want the events before it", got.Status.State, len(got.Artifacts))
+				}
+				close(proceed)
+				if a := <-sent; a.Head.State != task.Completed {
+					t.Errorf("the task is %v", a.Head.State)
+				}
+			})
+		})
+	}
+}
