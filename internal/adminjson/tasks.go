@@ -52,6 +52,8 @@ type TaskList struct {
 	Tasks []TaskInfo `json:"tasks"`
 	// NextPageToken continues the list; empty at its end.
 	NextPageToken string `json:"nextPageToken,omitempty"`
+	// Partial is set if a search may miss tasks because the index of texts is being built.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // TaskLog is a page of the log of a task.

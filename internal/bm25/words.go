@@ -58,6 +58,9 @@ func split(text string) []string {
 // Stems returns the words under which a document is found, each once.
 func (d *Document) Stems() []string { return weigh(d).terms }
 
+// Stems returns the words of a text as documents contain them, each once. Stop words are not among them.
+func Stems(text string) []string { return distinct(append(words(text), compounds(text)...)) }
+
 // Terms returns the words of a query, each once. Stop words are not among them.
 func Terms(query string) []string { return distinct(append(queryStems(query), compounds(query)...)) }
 

@@ -41,6 +41,7 @@ type tasksListCmd struct {
 	format
 	State   string `help:"Only tasks in this state, such as working." placeholder:"STATE"`
 	Context string `help:"Only tasks of this context." placeholder:"ID"`
+	Search  string `help:"Only tasks with all these words in their messages and results, the newest first. The hub must be a Parley hub." placeholder:"TEXT"`
 	Limit   int    `help:"How many tasks at most; 0 means all." default:"20"`
 	All     bool   `help:"The tasks of all owners on a Parley hub, for administrators; --agent selects those of an agent."`
 }
@@ -60,11 +61,13 @@ func (c *tasksListCmd) Run(in interrupts, o *OS) error {
 		}
 		req.Status = state
 	}
-	if c.All && (c.Context != "" || c.Binding != "") {
+	switch {
+	case c.All && (c.Context != "" || c.Binding != ""):
 		return usagef("--all cannot be combined with --context or --binding")
-	}
-	if c.All {
-		return c.listAll(in.soft, req, o)
+	case c.Search != "" && c.Binding != "":
+		return usagef("--search cannot be combined with --binding")
+	case c.All || c.Search != "":
+		return c.listHub(in.soft, req, o)
 	}
 	return c.call(in.soft, func(cl *client.Client) error { return c.list(in.soft, cl, req, o) })
 }
@@ -137,31 +140,42 @@ func (c *tasksListCmd) words(o *OS, words string) string {
 	return dash(printable(words))
 }
 
-func (c *tasksListCmd) listAll(ctx context.Context, req *a2a.ListTasksRequest, o *OS) error {
-	q := url.Values{"scope": {"all"}, "pageSize": {strconv.Itoa(req.PageSize)}}
-	if c.Agent != "" {
-		q.Set("agent", c.Agent)
+// listHub lists tasks by the API of the hub: those of all owners, or those that a search finds.
+func (c *tasksListCmd) listHub(ctx context.Context, req *a2a.ListTasksRequest, o *OS) error {
+	q := url.Values{"pageSize": {strconv.Itoa(req.PageSize)}}
+	for name, value := range map[string]string{"agent": c.Agent, "state": string(req.Status), "context": c.Context, "q": c.Search} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
-	if c.State != "" {
-		q.Set("state", string(req.Status))
+	heads := "TASK\tSTATE\tCHANGED\tAGENT\tWAITING\tMESSAGE\tANSWER"
+	if c.All {
+		q.Set("scope", "all")
+		heads = strings.Replace(heads, "AGENT", "AGENT\tOWNER", 1)
 	}
 	t := &table[*adminjson.TaskInfo]{
-		heads: "TASK\tSTATE\tCHANGED\tAGENT\tOWNER\tWAITING\tMESSAGE\tANSWER", none: "No tasks.", format: c.format,
+		heads: heads, none: "No tasks.", format: c.format,
 		row: func(t *adminjson.TaskInfo) []any {
-			return []any{
-				printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt),
-				printable(t.Agent), printable(t.Owner), waitingName(t.Waiting), c.words(o, t.Message), c.words(o, t.Answer),
+			cells := []any{printable(string(t.TaskID)), stateName(a2a.TaskState(t.State)), timeName(&t.ChangedAt), printable(t.Agent)}
+			if c.All {
+				cells = append(cells, printable(t.Owner))
 			}
+			return append(cells, waitingName(t.Waiting), c.words(o, t.Message), c.words(o, t.Answer))
 		},
 	}
-	hub := c.hub()
+	hub, partial := c.hub(), false
 	list := first(c.Limit, pages(ctx, &hub, adminapi.Root+"/tasks?"+q.Encode(), func(p *adminjson.TaskList) ([]adminjson.TaskInfo, string) {
+		partial = partial || p.Partial
 		return p.Tasks, nextPage("pageToken", p.NextPageToken)
 	}))
 	if c.Watch {
 		return t.keep(ctx, o, c.news(), list)
 	}
-	return t.print(o, list)
+	err := t.print(o, list)
+	if err == nil && partial {
+		fmt.Fprintln(o.Stderr, "the hub is still indexing the texts of its tasks; some may be missing")
+	}
+	return err
 }
 
 func timeName(t *time.Time) string {

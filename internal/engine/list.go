@@ -27,7 +27,7 @@ func (e *Engine) List(ctx context.Context, c *op.Caller, r *op.List) (*op.Page, 
 		return nil, err
 	}
 	q := &task.Query{
-		Owner: c.Principal.Owner(), Agent: scope, ContextID: r.ContextID, State: r.State, Since: r.Since, IDPrefix: r.IDPrefix, Limit: r.PageSize,
+		Owner: c.Principal.Owner(), Agent: scope, ContextID: r.ContextID, State: r.State, Since: r.Since, IDPrefix: r.IDPrefix, Text: r.Text, Limit: r.PageSize,
 	}
 	if q.After, err = e.position(q, r); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *Engine) ListAll(ctx context.Context, r *op.List) (*op.Page, error) {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "context", "cannot be given for the tasks of all owners; name the owner")
 	}
 	q := &task.Query{
-		Owner: r.Owner, AllOwners: r.Owner == "", Agent: r.Agent, ContextID: r.ContextID, State: r.State, Since: r.Since, IDPrefix: r.IDPrefix, Limit: r.PageSize,
+		Owner: r.Owner, AllOwners: r.Owner == "", Agent: r.Agent, ContextID: r.ContextID, State: r.State, Since: r.Since, IDPrefix: r.IDPrefix, Text: r.Text, Limit: r.PageSize,
 	}
 	var err error
 	if q.After, err = e.position(q, r); err != nil {
@@ -61,8 +61,13 @@ func (e *Engine) ListAll(ctx context.Context, r *op.List) (*op.Page, error) {
 	return e.page(ctx, q, r, found)
 }
 
-// position returns the position at which a page begins. Until is the first position of a list.
+// position returns the position at which a page begins. Until is the first position of a list, and a
+// filter of each page of a search.
 func (e *Engine) position(q *task.Query, r *op.List) (task.Cursor, error) {
+	if q.Text != "" {
+		at, err := e.tokens.decode(q, r.PageToken)
+		return task.Cursor{At: r.Until, Key: at.Key}, err
+	}
 	if r.PageToken == "" && r.Until > 0 {
 		return task.Cursor{At: r.Until}, nil
 	}
@@ -79,7 +84,7 @@ func listError(q *task.Query, err error) error {
 
 // page returns the page of a list with the results of the store.
 func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task.ListPage) (_ *op.Page, err error) {
-	p := &op.Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts}
+	p := &op.Page{PageSize: r.PageSize, TotalSize: found.Total, Artifacts: r.IncludeArtifacts, Partial: found.Partial}
 	l := listing{engine: e, tasks: make([]op.Answer, 0, len(found.Heads))}
 	if err := l.add(ctx, found.Heads, r); err != nil {
 		l.hold.Release()
@@ -114,6 +119,7 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 			return task.ListPage{}, err
 		}
 		all.Heads, all.Total, all.More = append(all.Heads, found.Heads...), all.Total+found.Total, all.More || found.More
+		all.Partial = all.Partial || found.Partial
 		if n := len(found.Heads); found.More && n > 0 {
 			ends = append(ends, found.Heads[n-1])
 		}
@@ -121,6 +127,9 @@ func (e *Engine) listFor(ctx context.Context, c *op.Caller, q *task.Query) (task
 	by := func(a, b task.Head) int {
 		if q.IDPrefix != "" {
 			return cmp.Compare(a.ID, b.ID)
+		}
+		if q.Text != "" {
+			return cmp.Compare(b.Key, a.Key)
 		}
 		return cmp.Or(cmp.Compare(b.StatusAt, a.StatusAt), cmp.Compare(b.Key, a.Key))
 	}

@@ -72,7 +72,7 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 func (t tokens) sum(q *task.Query, position []byte) []byte {
 	h := hmac.New(sha256.New, t.mac)
 	h.Write(position)
-	for _, s := range []string{string(q.Owner), string(q.Agent), q.ContextID, q.State.String(), q.IDPrefix} {
+	for _, s := range []string{string(q.Owner), string(q.Agent), q.ContextID, q.State.String(), q.IDPrefix, q.Text} {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
 		h.Write(size[:])

@@ -32,6 +32,8 @@ type Recorder struct {
 	// Appended is called with the time that the watched store has taken for each change that it
 	// has stored. It may be nil.
 	Appended func(took time.Duration)
+	// Stored is sent after each change of the watched store, and after notices. It may be nil.
+	Stored wake.Signal
 	// Logger receives a record when notices cannot be stored. If nil, nothing is logged.
 	Logger *slog.Logger
 
@@ -77,7 +79,10 @@ func (r *Recorder) Note(e Event) {
 }
 
 // Changed wakes the readers. It is called after changes that the store has, or may have, made.
-func (r *Recorder) Changed() { r.changed.Send() }
+func (r *Recorder) Changed() {
+	r.Stored.Send()
+	r.changed.Send()
+}
 
 // Next returns a channel that is closed by the next change. Its caller reads the store after
 // that, so that no change is missed.

@@ -66,7 +66,7 @@ func (p *Parts) checks() []engine.Check {
 
 func (h *Hub) services(ready func()) []Service {
 	all := []Service{{Name: "events", Run: h.events.Run, Late: true}, {Name: "ready", Run: func(ctx context.Context) error { return h.awaitReady(ctx, ready) }}}
-	all = append(all, Service{Name: "samples", Run: h.samples.Run})
+	all = append(all, Service{Name: "samples", Run: h.samples.Run}, Service{Name: "index of texts", Run: h.indexTexts})
 	if h.parts.Inbox != nil {
 		all = append(all, Service{Name: "inbox", Run: h.parts.Inbox.Run}, Service{Name: "events of the inbox", Run: h.watchInbox})
 	}

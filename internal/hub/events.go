@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/events"
 	"github.com/parley-a2a/parley/internal/inbox"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/internal/webhooks"
 	"github.com/parley-a2a/parley/task"
 )
@@ -20,7 +21,7 @@ import (
 // openEvents creates the recorder of events, and connects the parts that have some.
 func (h *Hub) openEvents() {
 	p := &h.parts
-	h.events = &events.Recorder{Store: p.Store, Version: h.settings.Version, Logger: p.Logger}
+	h.events = &events.Recorder{Store: p.Store, Version: h.settings.Version, Logger: p.Logger, Stored: wake.New()}
 	p.Audit.Observe(h.audited)
 	if p.Bus != nil && p.Bus.Claimed == nil {
 		p.Bus.Claimed = h.claimed

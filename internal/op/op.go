@@ -163,6 +163,9 @@ type List struct {
 	// IDPrefix selects tasks whose id begins with it. ContextID, Since and Until must be empty
 	// then.
 	IDPrefix string
+	// Text selects tasks with all its words. Such a list is ordered by the time of creation, newest first.
+	// IDPrefix must be empty then.
+	Text string
 	// Owner is the owner in a list of the tasks of all owners; empty means all.
 	Owner task.Owner
 }

@@ -27,6 +27,8 @@ type Page struct {
 	TotalSize     int
 	// Artifacts is set if artifacts are to be shown, even if empty.
 	Artifacts bool
+	// Partial is set if a search may miss tasks, because their texts are not indexed yet.
+	Partial bool
 }
 
 // ShownPush is the public view of a push notification config. It has no fields for tokens and

@@ -141,6 +141,10 @@ type Query struct {
 	// After.At is ignored, and After.Key must exist. ContextID and Since must be empty, and
 	// ListPage.Total is zero.
 	IDPrefix string
+	// Text selects tasks that contain all its words, as far as they are indexed (see Texts). Such a list
+	// is ordered by key, the newest task first; After.At selects tasks with an earlier status, unless it
+	// is zero. A text without words selects nothing. IDPrefix must be empty, and ListPage.Total is zero.
+	Text string
 	// Since selects tasks whose status timestamp is not earlier.
 	Since Millis
 	// After continues after the last task of a page.
@@ -153,6 +157,9 @@ type Query struct {
 func (q *Query) Check() error {
 	if q.IDPrefix != "" && (q.ContextID != "" || q.Since != 0) {
 		return errors.New("a list of ids cannot be filtered by context or time")
+	}
+	if q.IDPrefix != "" && q.Text != "" {
+		return errors.New("a list of ids cannot be filtered by text")
 	}
 	if q.AllOwners && (q.Owner != "" || q.ContextID != "") {
 		return errors.New("a list of all owners cannot be filtered by owner or context")
@@ -170,7 +177,7 @@ type Cursor struct {
 // ListPage is one page of a list.
 type ListPage struct {
 	// Heads are ordered by status timestamp, newest first, then by key, newest first; with
-	// Query.IDPrefix by id.
+	// Query.IDPrefix by id, and with Query.Text by key.
 	Heads []Head
 	// More is set if further tasks follow the last head. A page may have fewer heads than
 	// Query.Limit then if their messages are large.
@@ -178,6 +185,8 @@ type ListPage struct {
 	// Total is the number of matching tasks, regardless of After and Limit. With a Since filter
 	// it is exact up to MaxTotal, and MaxTotal + 1 if there are more.
 	Total int
+	// Partial is set with Query.Text while many tasks are missing in the index.
+	Partial bool
 }
 
 // Index finds tasks of an owner.
@@ -259,4 +268,5 @@ type Store interface {
 	HookWork
 	HookAdmin
 	Timeline
+	Texts
 }

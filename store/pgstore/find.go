@@ -9,7 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 var (
@@ -141,4 +141,18 @@ func (w *writer) setWords(notes []wordless) error {
 		}
 	}
 	return nil
+}
+
+// Entries implements tables.WordIndex.
+func (shared) Entries(c tables.Conn, key task.Key, after int64) ([]task.Entry, error) {
+	return entries(c.(*conn), key, after)
+}
+
+// AllOf implements tables.WordIndex.
+func (shared) AllOf(words []string, begin bool) string {
+	end := "'"
+	if begin {
+		end = "':*"
+	}
+	return "'" + strings.Join(words, end+" & '") + end
 }

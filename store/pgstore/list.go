@@ -20,6 +20,8 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	var page task.ListPage
 	err := t.db.view(ctx, func(c *conn) (err error) {
 		switch {
+		case q.Text != "":
+			page, err = t.ListText(c, q, math.MaxInt)
 		case q.IDPrefix != "":
 			page, err = tables.ListIDs(c, q, math.MaxInt)
 		case q.ContextID != "":

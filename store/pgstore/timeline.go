@@ -38,6 +38,22 @@ var (
 // Timeline implements task.Timeline. Moments get their positions after their commits: before it reads, it
 // numbers those without one.
 func (t Tasks) Timeline(ctx context.Context, after int64, limit int) (task.TimelinePage, error) {
+	if err := t.numbered(ctx); err != nil {
+		return task.TimelinePage{}, fmt.Errorf("timeline after %d: %w", after, err)
+	}
+	return t.Tasks.Timeline(ctx, after, limit)
+}
+
+// IndexTexts implements task.Texts. The index follows the positions of moments.
+func (t Tasks) IndexTexts(ctx context.Context, limit int) (more bool, err error) {
+	if err := t.numbered(ctx); err != nil {
+		return false, fmt.Errorf("index texts: %w", err)
+	}
+	return t.Tasks.IndexTexts(ctx, limit)
+}
+
+// numbered gives all moments positions.
+func (t Tasks) numbered(ctx context.Context) error {
 	left := int64(0)
 	err := t.db.read(ctx, func(c *conn) (err error) {
 		s := c.start(qUnnumbered)
@@ -47,10 +63,7 @@ func (t Tasks) Timeline(ctx context.Context, after int64, limit int) (task.Timel
 	if err == nil && left > 0 {
 		err = t.db.writer.follower.number()
 	}
-	if err != nil {
-		return task.TimelinePage{}, fmt.Errorf("timeline after %d: %w", after, err)
-	}
-	return t.Tasks.Timeline(ctx, after, limit)
+	return err
 }
 
 // number gives all moments of committed changes their positions.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 var (
@@ -102,3 +102,17 @@ func (x noteConn) Matching(r *memory.Range, word string, others []string) iter.S
 
 // quoted returns an expression of the index that matches notes with one of the words.
 func quoted(words ...string) string { return `"` + strings.Join(words, `" OR "`) + `"` }
+
+// Entries implements tables.WordIndex.
+func (shared) Entries(c tables.Conn, key task.Key, after int64) ([]task.Entry, error) {
+	return entries(c.(*conn), key, after)
+}
+
+// AllOf implements tables.WordIndex.
+func (shared) AllOf(words []string, begin bool) string {
+	end := `"`
+	if begin {
+		end = `"*`
+	}
+	return `"` + strings.Join(words, end+` AND "`) + end
+}

@@ -355,7 +355,7 @@ func TestOldLayoutsOpen(t *testing.T) {
 		if err != nil || h.Key != 1 || h.State != task.Submitted || h.CreatedAt != 5 || h.LastMessage != 1 {
 			t.Fatalf("Head in a file of layout %d = %+v, %v", have, h, err)
 		}
-		if old, err := tasks.Hooks(t.Context(), h.Key, "", 10); have >= 2 && (err != nil || len(old) != 1 || old[0].ID != "old" || old[0].Position != 1) {
+		if old, err := tasks.Hooks(t.Context(), h.Key, "", 10); have >= 2 && have < 17 && (err != nil || len(old) != 1 || old[0].ID != "old" || old[0].Position != 1) {
 			t.Errorf("Hooks in a file of layout %d = %+v, %v", have, old, err)
 		}
 		hook := &task.Hook{Task: h.Key, ID: "a", URL: "https://example.org"}

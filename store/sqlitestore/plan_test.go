@@ -26,6 +26,8 @@ var scans = map[query]string{
 	sharedQuery("FROM agents ORDER"):            "all agents, once at start",
 	sharedQuery("FROM trust"):                   "all entries, once at start",
 	sharedQuery("DELETE FROM letters WHERE at"): "as many as are kept, once for each that comes",
+	sharedQuery("task_words MATCH"):             "the rows of words, by the full-text index",
+	sharedQuery("DELETE FROM task_words"):       "one row of the full-text index",
 	sharedQuery("count(*) FROM letters"):        "as many as are kept, when metrics are read",
 }
 

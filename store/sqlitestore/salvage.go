@@ -200,13 +200,13 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 }
 
 // notCopied are the tables that a new file has or makes for itself.
-var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline_id", "note_terms"}
+var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline_id", "note_terms", "text_index"}
 
 // names lists the tables to copy.
 func (r *Salvaged) names(c *conn) error {
 	all, err := c.texts(qTables)
 	for _, name := range all {
-		if !slices.Contains(notCopied, name) && !strings.HasPrefix(name, "note_words") {
+		if !slices.Contains(notCopied, name) && !strings.HasPrefix(name, "note_words") && !strings.HasPrefix(name, "task_words") {
 			r.Tables = append(r.Tables, SalvagedTable{Name: name})
 		}
 	}

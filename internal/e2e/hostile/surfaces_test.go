@@ -57,6 +57,8 @@ func api() []attempt {
 	return []attempt{
 		reading(at("a task", "GET /api/v1/tasks/$ID")),
 		empty(at("tasks", "GET /api/v1/tasks?context=$CTX")),
+		empty(at("a search of tasks", "GET /api/v1/tasks?q="+annsWord+"%20$CTX")),
+		at("a search of all tasks", "GET /api/v1/tasks?scope=all&q="+annsWord),
 		at("a tree", "GET /api/v1/tasks/$ID/tree"),
 		at("the events of a tree", "GET /api/v1/tasks/$ID/tree/events"),
 		reading(at("the log of a task", "GET /api/v1/tasks/$ID/log")),

@@ -70,7 +70,7 @@ var operations = map[string]operation{
 	"GET /dead/{id}":              {id: "getDeadLetter", text: "Returns one dead letter with its envelope.", errors: []string{noLetter}},
 	"DELETE /dead/{id}":           {id: "dropDeadLetter", text: "Deletes a dead letter.", errors: []string{noLetter}},
 	"POST /dead/{id}/replay":      {id: "replayDeadLetter", text: "Publishes a dead letter to its queue again, and deletes it.", errors: []string{noLetter, conflict, "503 BROKER_UNAVAILABLE"}},
-	"GET /tasks":                  {id: "listTasks", text: "Lists the caller's tasks, the last changed first.", more: "With `idPrefix` they are ordered by id.", params: []string{"agent", "context", "state", "idPrefix", "since:tasks", "until:tasks", "owner", "pageSize=50..100", "pageToken"}},
+	"GET /tasks":                  {id: "listTasks", text: "Lists the caller's tasks, the last changed first.", more: "With `idPrefix` they are ordered by id, with `q` by their creation.", params: []string{"q:tasks", "agent", "context", "state", "idPrefix", "since:tasks", "until:tasks", "owner", "pageSize=50..100", "pageToken"}},
 	"GET /tasks/{id}":             {id: "getTask", text: "Returns one of the caller's tasks with its agent. With scope=all it is a task of any owner, with its messages.", params: []string{"owner"}, errors: []string{noTask}},
 	"GET /counts":                 {id: "countTasks", text: "Returns the numbers of the caller's tasks by state.", params: []string{"agent", "owner"}},
 	"GET /tasks/{id}/tree":        {id: "getTree", text: "Returns a task of the caller and those that it has delegated.", errors: []string{noTask}},
@@ -153,6 +153,7 @@ var parameters = map[string]parameter{
 	"task":             {text: "Only those of this task."},
 	"until:tasks":      {text: "Only tasks whose state has changed before this time.", schema: map[string]any{"type": "string", "format": "date-time"}},
 	"until":            {text: "Only entries before this time.", schema: map[string]any{"type": "string", "format": "date-time"}},
+	"q:tasks":        {text: "Only tasks with all these words in their messages and results; it does not go with idPrefix.", schema: map[string]any{"type": "string", "maxLength": 1024}},
 }
 
 func integer(least int) map[string]any { return map[string]any{"type": "integer", "minimum": least} }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -15,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/internal/tasktext"
 )
 
 // TaskReader reads the tasks of callers with their agents, which the protocol does not expose.
@@ -91,7 +93,8 @@ func everyOwner(r *http.Request) bool {
 }
 
 // listTasks answers with a page of the caller's tasks, or of those of all owners or of one of them,
-// the last changed first. Those with the beginning of an id are ordered by id.
+// the last changed first. Those with the beginning of an id are ordered by id, and those of a search by the
+// time of their creation, the newest first.
 func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	q, err := taskQuery(r)
 	if err != nil {
@@ -111,7 +114,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	for i := range page.Tasks {
 		heads[i] = &page.Tasks[i].Head
 	}
-	answer := adminjson.TaskList{Tasks: make([]adminjson.TaskInfo, len(heads)), NextPageToken: page.NextPageToken}
+	answer := adminjson.TaskList{Tasks: make([]adminjson.TaskInfo, len(heads)), NextPageToken: page.NextPageToken, Partial: page.Partial}
 	infos := make([]*adminjson.TaskInfo, len(heads))
 	for i, waiting := range h.waiting(r, heads...) {
 		info := &answer.Tasks[i]
@@ -133,12 +136,15 @@ func taskQuery(r *http.Request) (*op.List, error) {
 	q := &op.List{
 		Target:    op.Target{Agent: task.Agent(values.Get("agent"))},
 		ContextID: values.Get("context"), PageToken: values.Get("pageToken"),
-		IDPrefix: values.Get("idPrefix"), Owner: task.Owner(values.Get("owner")),
+		IDPrefix: values.Get("idPrefix"), Owner: task.Owner(values.Get("owner")), Text: strings.TrimSpace(values.Get("q")),
 	}
 	if q.Owner != "" && values.Get("scope") != "all" {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "owner", "needs scope=all")
 	}
 	if err := timeRange(values, q); err != nil {
+		return nil, err
+	}
+	if err := checkSearch(q); err != nil {
 		return nil, err
 	}
 	switch n := len(q.IDPrefix); {
@@ -157,6 +163,22 @@ func taskQuery(r *http.Request) (*op.List, error) {
 	var err error
 	q.PageSize, err = numberOf(values, "pageSize", taskPage, maxTaskPage)
 	return q, err
+}
+
+// maxSearch is the maximum length of a search in bytes.
+const maxSearch = 1024
+
+// checkSearch returns an error for a search that finds nothing, whatever the texts are.
+func checkSearch(q *op.List) error {
+	switch {
+	case len(q.Text) > maxSearch:
+		return apierror.Field(a2a.ErrInvalidParams, "q", "is longer than %d bytes", maxSearch)
+	case q.Text != "" && q.IDPrefix != "":
+		return apierror.Field(a2a.ErrInvalidParams, "q", "cannot be combined with idPrefix")
+	case q.Text != "" && len(tasktext.Words(q.Text)) == 0:
+		return apierror.Field(a2a.ErrInvalidParams, "q", "has no word to search for: use letters or digits, and a word that is less common than \"the\"")
+	}
+	return nil
 }
 
 // timeRange parses the times between which the state of a task has last changed.

@@ -2,6 +2,7 @@ package adminapi_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -105,9 +106,14 @@ func TestTasksWithTheirAgents(t *testing.T) {
 	if diff := cmp.Diff(&op.List{Owner: "ann", IDPrefix: "0193", PageSize: 50}, s.all); diff != "" {
 		t.Errorf("owner and prefix mismatch (-want +got):\n%s", diff)
 	}
+	as(t, h, clerk, "GET /api/v1/tasks?q=+Invoice+4711+&until=1970-01-01T00:00:01Z", "")
+	if diff := cmp.Diff(&op.List{Text: "Invoice 4711", Until: 1000, PageSize: 50}, s.asked); diff != "" {
+		t.Errorf("search mismatch (-want +got):\n%s", diff)
+	}
 	for _, query := range []string{
 		"?state=tired", "?pageSize=0", "?pageSize=101", "?pageSize=x", "?since=yesterday", "?until=0", "?since=1960-01-01T00:00:00Z", "?owner=ann",
 		"?idPrefix=019", "?idPrefix=0193&context=c", "?idPrefix=0193&since=1970-01-01T00:00:01Z", "?idPrefix=0193&until=1970-01-01T00:00:01Z",
+		"?q=the", "?q=%F0%9F%8E%89", "?q=!", "?idPrefix=0193&q=x", "?q=" + strings.Repeat("x", 1025),
 	} {
 		got := as(t, h, clerk, "GET /api/v1/tasks"+query, "")
 		got.failure(t, 400, "INVALID_ARGUMENT", "INVALID_PARAMS")

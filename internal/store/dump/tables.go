@@ -146,8 +146,9 @@ func Vacant(place string, empty func(query string) (bool, error), more ...string
 	return nil
 }
 
-// Clear is a script that removes the rows of a hub that was only started.
-var Clear = "DELETE FROM timeline; DELETE FROM counters; DELETE FROM notes WHERE name NOT IN ('" + strings.Join(hubNotes, "', '") + "')"
+// Clear is a script that removes the rows of a hub that was only started. The texts of tasks are indexed
+// anew.
+var Clear = "UPDATE text_index SET seq = 0, seen = 0, at = 0, key = 0, building = 1; DELETE FROM timeline; DELETE FROM counters; DELETE FROM notes WHERE name NOT IN ('" + strings.Join(hubNotes, "', '") + "')"
 
 // Sink receives the content of a file. All fields are required.
 type Sink struct {

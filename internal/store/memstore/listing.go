@@ -129,6 +129,9 @@ func (m *Store) List(ctx context.Context, q *task.Query) (task.ListPage, error) 
 	if err := errors.Join(ctx.Err(), q.Check()); err != nil {
 		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)
 	}
+	if q.Text != "" {
+		return m.listText(ctx, q)
+	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	sets := m.setsLocked(q, func(s task.State) bool { return q.State == task.Unspecified || s == q.State })

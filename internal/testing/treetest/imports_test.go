@@ -68,11 +68,11 @@ var directions = []direction{
 		why: "every server's tests may tell transcripts, so they know no server",
 	},
 	{
-		from: stores, only: append([]string{"task", "internal/task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/testing/suite/memorytest", "internal/agents/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump", "internal/blobstore", "internal/cluster"}, leaves...),
-		why: "a store knows task, the keys of auth, the ledger of directory and its records (internal/outbound/card), the inbox, the entries of trust, the contracts of memory, the dead letters of internal/agents/queue, the catalogue of large parts, the members of a cluster and leaf packages; what two stores share goes into task or internal",
+		from: stores, only: append([]string{"task", "internal/task", "internal/testing/suite/tasktest", "auth", "internal/directory/dirstore/...", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/testing/suite/memorytest", "internal/agents/queue", "store/...", "internal/store/sqlstore", "internal/store/sqlstore/tables", "internal/store/dump", "internal/blobstore", "internal/cluster", "internal/tasktext"}, leaves...),
+		why: "a store knows task and the words of its texts, the keys of auth, the ledger of directory and its records (internal/outbound/card), the inbox, the entries of trust, the contracts of memory, the dead letters of internal/agents/queue, the catalogue of large parts, the members of a cluster and leaf packages; what two stores share goes into task or internal",
 	},
 	{
-		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "internal/task", "auth", "internal/directory/dirstore", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/agents/queue", "internal/cluster"}, leaves...),
+		from: []string{"internal/store/sqlstore/tables"}, only: append([]string{"internal/store/sqlstore", "task", "internal/task", "auth", "internal/directory/dirstore", "internal/outbound/card", "internal/inbox", "internal/trust", "internal/memory", "internal/agents/queue", "internal/cluster", "internal/tasktext"}, leaves...),
 		why: "tables know the contracts of their stores and no database",
 	},
 	{

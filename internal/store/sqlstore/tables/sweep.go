@@ -37,6 +37,7 @@ var (
 		prepared("DELETE FROM messages WHERE task = $1"),
 		prepared("DELETE FROM hooks WHERE task = $1"),
 		prepared("DELETE FROM dead_letters WHERE task = $1"),
+		prepared("DELETE FROM task_words WHERE /*sqlite rowid*/ /*postgres{*/ task /*}*/ = $1"),
 	}
 )
 

@@ -24,6 +24,7 @@ type TaskDB interface {
 	DB
 	HeadReader
 	TaskTransactor
+	WordIndex
 }
 
 // TaskTransactor runs transactions that only stores of tasks need.

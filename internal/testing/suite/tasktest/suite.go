@@ -53,7 +53,7 @@ var logTests = []storeTest{
 // must register its closing with t.Cleanup.
 func Test(t *testing.T, open func(t *testing.T) task.Store) {
 	t.Helper()
-	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, sidecarTests, journalTests, finderTests, timelineTests) {
+	for _, tt := range slices.Concat(logTests, hookTests, requestTests, aliasTests, sidecarTests, journalTests, finderTests, timelineTests, textTests) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.test(t, open(t))
