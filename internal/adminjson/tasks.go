@@ -28,6 +28,13 @@ type TaskInfo struct {
 	Answer string `json:"answer,omitempty"`
 	// Waiting is why the task does not proceed; nil if it has ended.
 	Waiting *Waiting `json:"waiting,omitempty"`
+	// Attempt counts the runs of the last message, from 1; absent before the first one.
+	Attempt int `json:"attempt,omitempty"`
+	// InputTokens, OutputTokens and CostUSD are those that the agent has reported with the last status;
+	// absent if it has reported none. A cost is known only where the price of a model is.
+	InputTokens  int64   `json:"inputTokens,omitempty"`
+	OutputTokens int64   `json:"outputTokens,omitempty"`
+	CostUSD      float64 `json:"costUsd,omitempty"`
 }
 
 // WaitingIn is Waiting for a reader that has the state of the task from another answer: nil if the states

@@ -153,7 +153,7 @@ var parameters = map[string]parameter{
 	"task":             {text: "Only those of this task."},
 	"until:tasks":      {text: "Only tasks whose state has changed before this time.", schema: map[string]any{"type": "string", "format": "date-time"}},
 	"until":            {text: "Only entries before this time.", schema: map[string]any{"type": "string", "format": "date-time"}},
-	"q:tasks":        {text: "Only tasks with all these words in their messages and results; it does not go with idPrefix.", schema: map[string]any{"type": "string", "maxLength": 1024}},
+	"q:tasks":          {text: "Only tasks with all these words in their messages and results; it does not go with idPrefix.", schema: map[string]any{"type": "string", "maxLength": 1024}},
 }
 
 func integer(least int) map[string]any { return map[string]any{"type": "integer", "minimum": least} }

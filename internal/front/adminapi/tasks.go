@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/task"
@@ -43,9 +44,11 @@ const minPrefix = 4
 var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "is not all, for the tasks of all owners")
 
 func taskInfo(h *task.Head) adminjson.TaskInfo {
+	spent := broker.SpentIn(h.StatusMessage)
 	return adminjson.TaskInfo{
 		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), State: h.State.String(),
-		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(),
+		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(), Attempt: h.Run.Attempt,
+		InputTokens: spent.Input, OutputTokens: spent.Output, CostUSD: spent.USD,
 	}
 }
 

@@ -15,7 +15,10 @@ import (
 // agentsView is the page of agents.
 type agentsView struct {
 	adminjson.AgentList
-	Queues  []queueView
+	Queues []queueView
+	// Many is the number of all agents if they are too many for cards; Find selects some of them.
+	Many    int
+	Find    string
 	Choices []*choiceView
 	// Reviewed is the card of an agent that may be added.
 	Reviewed *reviewView
@@ -60,6 +63,10 @@ func (p *page) showAgents(code int, v agentsView) error {
 		return err
 	}
 	v.AgentList, v.Queues = list, p.queues()
+	if n := len(list.Agents); n > maxCards {
+		v.Many, v.Find = n, strings.TrimSpace(p.r.FormValue("find"))
+		v.Agents = slices.DeleteFunc(list.Agents, func(a adminjson.Agent) bool { return !matches(&a, v.Find) })
+	}
 	var costs struct{ Costs []*choiceView }
 	if err := p.get("/api/v1/costs", &costs); err == nil { // for administrators, of a hub with a broker
 		v.Choices = costs.Costs
@@ -67,6 +74,27 @@ func (p *page) showAgents(code int, v agentsView) error {
 	}
 	p.show(code, "agents", v)
 	return nil
+}
+
+// maxCards is the number of agents up to which each has a card.
+const maxCards = 12
+
+// matches reports whether an agent has all words of a text in its name, kind, state or skills.
+func matches(a *adminjson.Agent, text string) bool {
+	all := []string{a.Name, a.Title, a.Kind, string(a.State)}
+	if a.Paused {
+		all = append(all, "paused")
+	}
+	for _, s := range a.Skills {
+		all = append(all, s.ID, s.Name)
+	}
+	have := strings.ToLower(strings.Join(all, "\n"))
+	for w := range strings.FieldsSeq(strings.ToLower(text)) {
+		if !strings.Contains(have, w) {
+			return false
+		}
+	}
+	return true
 }
 
 // queues returns the queues of agents with workers.

@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"crypto/ed25519"
+	"fmt"
 	"html"
 	"io"
 	"log/slog"
@@ -354,7 +355,8 @@ func TestTaskFilters(t *testing.T) {
 		}
 		wants(t, a, 200, want...)
 	}
-	lists(root, "", other)
+	lists(root, "", id, other)
+	lists(root, "scope=mine", other)
 	lists(root, "scope=all", id, other)
 	lists(root, "owner=ann", id)
 	wants(t, root.get("/console/tasks?owner=ann"), 200, "<b>1</b> completed", "state=TASK_STATE_COMPLETED\">")
@@ -495,10 +497,57 @@ func TestRows(t *testing.T) {
 	wants(t, ann.get("/console/"), 200, ">plan the⟨U&#43;202E⟩")
 	wants(t, root.get("/console/tasks?scope=all"), 200, ">plan the⟨U&#43;202E⟩", ">ann<")
 	for _, p := range []*person{bob, root} {
-		if a := p.get("/console/tasks"); a.code != 200 || strings.Contains(a.body, "week") {
+		if a := p.get("/console/tasks?scope=mine"); a.code != 200 || strings.Contains(a.body, "week") {
 			t.Errorf("the list of another caller = %d %s", a.code, a.body)
 		}
 	}
+}
+
+// TestTaskList searches, sorts and lays out lists of tasks, also one that is written in pieces.
+func TestTaskList(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, true)
+	ann, bob, root := w.as(annsKey), w.as(bobsKey), w.as(rootKey)
+	for i := range 103 {
+		ann.done(ann.send("echo", fmt.Sprint("parcel number ", i)))
+	}
+	id := ann.send("interview", "what colour is the parcel")
+	ann.events("/console/task/events?id="+id+"&after=0", "input required")
+	lines := func(p *person, query string) []string {
+		t.Helper()
+		a := p.get("/console/tasks?" + query)
+		if a.code != 200 || strings.Contains(a.body, "<!--cut-->") || !strings.HasSuffix(a.body, "</html>\n") {
+			t.Fatalf("%s = %d, ends with %q", query, a.code, a.body[max(0, len(a.body)-40):])
+		}
+		var all []string
+		for _, m := range regexp.MustCompile(`<a class="line"[^>]*>([^<]*)</a>`).FindAllStringSubmatch(a.body, -1) {
+			all = append(all, m[1])
+		}
+		return all
+	}
+	for query, want := range map[string]int{"": 50, "n=100": 100, "n=1000": 104, "n=10000&q=parcel": 104, "q=parcels+77": 1, "q=colour": 1, "q=banana": 0, "q=the": 0} {
+		if got := lines(ann, query); len(got) != want {
+			t.Errorf("%s lists %d tasks, want %d", query, len(got), want)
+		}
+	}
+	if got := lines(bob, "q=parcel"); len(got) != 0 {
+		t.Errorf("another caller finds %q", got)
+	}
+	wants(t, ann.get("/console/tasks?q=the"), 200, `role="alert"`, "no word to search for")
+	if got := lines(ann, "sort=state"); got[0] != "what colour is the parcel" {
+		t.Errorf("sorted by state: %q", got)
+	}
+	if got := lines(ann, "sort=-changed&n=1000"); got[0] != "parcel number 0" || len(got) != 104 {
+		t.Errorf("sorted by change, the oldest first: %q", got)
+	}
+	a := root.get("/console/tasks?q=77&col=message&col=owner&col=attempts&col=created&sort=owner")
+	wants(t, a, 200, `<td class="c-owner">ann</td>`, "<td class=\"c-attempts num\">1</td>", "Sorted among the 1 newest", `cols=message%2Cowner%2Cattempts%2Ccreated`, `aria-sort="ascending"`)
+	if strings.Contains(a.body, `class="c-agent"`) {
+		t.Error("the page has a column that was not chosen")
+	}
+	wants(t, root.get("/console/tasks?scope=mine&q=77"), 200, "No matching tasks")
+	wants(t, root.get("/console/?scope=mine"), 200, "Nothing has happened yet", "of the whole hub", "<b>0</b> completed")
+	wants(t, root.get("/console/"), 200, "parcel number", "<b>103</b> completed")
 }
 
 // TestRaw shows the bytes of an entry in each dialect.

@@ -29,6 +29,9 @@ type count struct {
 	To string
 }
 
+// Many is N for a template.
+func (c count) Many() int64 { return int64(c.N) }
+
 // hubStatus is the part of /api/v1/status that pages show.
 type hubStatus struct {
 	Version       string
@@ -55,7 +58,7 @@ func (p *page) countFilter() filter {
 func (p *page) counts() ([]count, error) {
 	f := p.countFilter()
 	var answer adminjson.TaskCounts
-	err := p.get("/api/v1/counts?"+f.Query(), &answer)
+	err := p.get("/api/v1/counts?"+f.ask(), &answer)
 	return countsOf(f, &answer), err
 }
 
@@ -71,15 +74,15 @@ func countsOf(f filter, answer *adminjson.TaskCounts) (all []count) {
 type filter map[string]string
 
 // taskFields are the fields of the form for tasks.
-var taskFields = []string{"agent", "state", "context", "scope", "owner", "id", "since", "until"}
+var taskFields = []string{"q", "agent", "state", "context", "scope", "owner", "id", "since", "until", "cols", "sort", "n"}
 
-// filterOf reads fields of a request.
+// filterOf reads fields of a request. The scope of an administrator is "all", unless it is "mine".
 func (p *page) filterOf(names []string) filter {
 	f := make(filter)
 	for _, name := range names {
 		f[name] = strings.TrimSpace(p.r.FormValue(name))
 	}
-	if f["owner"] != "" {
+	if _, scoped := f["scope"]; scoped && (f["owner"] != "" || p.caller.Admin && f["scope"] != "mine") {
 		f["scope"] = "all"
 	}
 	return f
@@ -104,6 +107,10 @@ func (f filter) ask(pairs ...any) string {
 		case "id":
 			delete(wire, name)
 			wire["idPrefix"] = value
+		case "cols", "sort", "n":
+			delete(wire, name)
+		case "scope":
+			wire[name] = strings.TrimPrefix(value, "mine")
 		}
 	}
 	return wire.Query(pairs...)
@@ -123,72 +130,12 @@ func wireTime(s string) string {
 	return s
 }
 
-// tasksView is the page of tasks.
-type tasksView struct {
-	Filter filter
-	Page   string
-	Counts []count
-	Tasks  []adminjson.TaskInfo
-	Agents []string
-	States []string
-	Next   string
-	Error  string
-	// Base is the address of the hub, and Keyed is set if a command needs a key.
-	Base  string
-	Keyed bool
-}
-
-// tasks answers with a page of the list of tasks. The beginning of an id that only one task has
-// leads to the task.
-func tasks(p *page) error {
-	v := tasksView{
-		Filter: p.filterOf(taskFields), Page: strings.TrimSpace(p.r.FormValue("page")), States: states,
-		Base: p.hub.origin(p.r), Keyed: p.session.key != "",
-	}
-	id := v.Filter["id"]
-	list, err := p.taskList(v.Filter, v.Page)
-	if refused := refusedBy(err); refused != nil && refused.Code == http.StatusBadRequest {
-		v.Error = refused.Message
-	} else if err != nil {
-		return err
-	}
-	if id != "" && v.Page == "" && len(list.Tasks) == 1 && list.NextPageToken == "" {
-		t := &list.Tasks[0]
-		p.hub.see(p.w, p.r, taskURL(string(t.TaskID), p.other(t.Owner)))
-		return nil
-	}
-	if v.Tasks, v.Next = list.Tasks, list.NextPageToken; id != "" && len(v.Tasks) == 0 && v.Error == "" {
-		v.Error = "There is no task with this id, or it belongs to another caller."
-	}
-	for i := range v.Tasks {
-		v.Tasks[i].Owner = p.other(v.Tasks[i].Owner)
-	}
-	v.Counts, _ = p.counts() // a caller may be without permission to list tasks
-	v.Agents = p.agentNames()
-	p.show(http.StatusOK, "tasks", v)
-	return nil
-}
-
 // other returns an owner that is not the caller, or an empty text.
 func (p *page) other(owner string) string {
 	if owner == p.caller.Owner {
 		return ""
 	}
 	return owner
-}
-
-// taskList reads a page of tasks. An administrator finds the tasks of all owners by their ids.
-func (p *page) taskList(f filter, at string) (list adminjson.TaskList, err error) {
-	err = p.get("/api/v1/tasks?"+f.ask("pageToken", at), &list)
-	if f["id"] == "" || err != nil || len(list.Tasks) > 0 || !p.caller.Admin || f["scope"] != "" {
-		return list, err
-	}
-	all := maps.Clone(f)
-	all["scope"] = "all"
-	if err = p.get("/api/v1/tasks?"+all.ask("pageToken", at), &list); isMissing(err) {
-		return list, nil
-	}
-	return list, err
 }
 
 // agentList reads the agents that the caller sees.
@@ -212,7 +159,9 @@ func (p *page) agentNames() []string {
 type overviewView struct {
 	Status hubStatus
 	Counts []count
-	Recent []adminjson.TaskInfo
+	Recent taskTable
+	// Scope is "all" for the tasks of all owners.
+	Scope  string
 	Agents []adminjson.Agent
 	Items  []inbox.Item
 	More   bool
@@ -228,10 +177,12 @@ func overview(p *page) error {
 	}
 	v.Counts, _ = p.counts() // a caller may be without permission to list tasks
 	var list adminjson.TaskList
-	if err := p.get("/api/v1/tasks?pageSize=8", &list); err != nil && !isMissing(err) {
+	v.Scope = p.filterOf([]string{"scope"})["scope"]
+	if err := p.get("/api/v1/tasks?"+filter{"scope": v.Scope}.ask("pageSize", 8), &list); err != nil && !isMissing(err) {
 		return err
 	}
-	v.Recent, v.Empty = list.Tasks, len(list.Tasks) == 0
+	p.others(list.Tasks)
+	v.Recent, v.Empty = taskTable{Tasks: list.Tasks, Columns: columnsOf("")}, len(list.Tasks) == 0
 	agents, err := p.agentList()
 	if err != nil && !isMissing(err) {
 		return err

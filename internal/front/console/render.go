@@ -44,6 +44,9 @@ var functions = template.FuncMap{
 	"again":     func(f filter, pairs ...any) template.URL { return template.URL(f.Query(pairs...)) }, //nolint:gosec // url.Values has encoded it
 	"ago":       ago,
 	"took":      func(t adminjson.TaskInfo) string { return span(tookOf(&t)) },
+	"place":     func(page string, f filter) placed { return placed{page, f} },
+	"scopeOf":   func(scope string) filter { return filter{"scope": scope} },
+	"sum":       func(a, b int64) int64 { return a + b },
 	"today":     func() string { return time.Now().UTC().Format(time.DateOnly) },
 	"percent":   func(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) },
 	"millis":    func(n int64) string { return span(time.Duration(n) * time.Millisecond) },
@@ -91,11 +94,24 @@ var titles = map[string]string{
 
 // show answers with a page.
 func (p *page) show(code int, name string, v any) {
-	body, err := p.piece(name, v)
+	whole, err := p.whole(name, v)
 	if err != nil {
 		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
 		http.Error(p.w, "this page failed; the log of the hub has the reason", http.StatusInternalServerError)
 		return
+	}
+	header := p.w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Length", strconv.Itoa(len(whole)))
+	p.w.WriteHeader(code)
+	_, _ = p.w.Write(whole) // an error means that the browser has disconnected
+}
+
+// whole renders a page.
+func (p *page) whole(name string, v any) ([]byte, error) {
+	body, err := p.piece(name, v)
+	if err != nil {
+		return nil, err
 	}
 	l := layout{
 		Page: titles[name], Title: titles[name], Version: p.hub.Version, Token: p.hub.token(p.session), SignedIn: p.session.key != "",
@@ -108,15 +124,8 @@ func (p *page) show(code int, name string, v any) {
 		l.Caller = p.caller.Name
 	}
 	var b bytes.Buffer
-	if err := p.hub.templates.ExecuteTemplate(&b, "layout", l); err != nil {
-		p.hub.log("a page of the console cannot be rendered", "page", name, "error", err)
-		return
-	}
-	header := p.w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Length", strconv.Itoa(b.Len()))
-	p.w.WriteHeader(code)
-	_, _ = p.w.Write(b.Bytes()) // an error means that the browser has disconnected
+	err = p.hub.templates.ExecuteTemplate(&b, "layout", l)
+	return b.Bytes(), err
 }
 
 func (h *Handler) log(text string, args ...any) {
