@@ -21,10 +21,10 @@ type TaskInfo struct {
 	// any owner; otherwise empty.
 	Task json.RawMessage `json:"task,omitempty"`
 	// Message is the beginning of the message that began the task, on one line: at most 80 characters of
-	// its first text, or the name of its first file. It is absent in logs, and for a message without either
-	// or of more than 64 KiB.
+	// its first text, or the name of its first file. It is in lists and logs; absent for a message
+	// without either or of more than 64 KiB.
 	Message string `json:"message,omitempty"`
-	// Answer is the same of the answer, the question or the reason of a failure, once there is one.
+	// Answer is the same of the answer, the question or the reason of a failure, once there is one; in lists.
 	Answer string `json:"answer,omitempty"`
 	// Waiting is why the task does not proceed; nil if it has ended.
 	Waiting *Waiting `json:"waiting,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/execution"
+	"github.com/parley-a2a/parley/internal/json/rawjson"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -35,6 +36,8 @@ type Target struct {
 	// Revision is that of the task that the operator has read. The operation is refused with ErrChanged if the task
 	// has another one by now. If empty, it is not compared.
 	Revision string
+	// By is the name of the operator, which the log of the task keeps; empty if it is not known.
+	By string
 }
 
 // Revision returns an opaque text that changes with everything an operator decides by: the state, the run,
@@ -89,7 +92,7 @@ func (e *Engine) Redrive(ctx context.Context, t Target) (task.Head, error) {
 		return task.Head{}, fmt.Errorf("redrive: %w", err)
 	}
 	defer e.live.release(l)
-	err = e.redispatch(l, func(c *task.Change) error {
+	err = e.redispatch(l, t.By, func(c *task.Change) error {
 		return cmp.Or(t.unchanged(&c.Prev), dispatchable(&c.Prev))
 	})
 	if err != nil {
@@ -110,7 +113,7 @@ func (e *Engine) Reassign(ctx context.Context, t Target, to task.Agent) (task.He
 		return task.Head{}, fmt.Errorf("reassign: %w", err)
 	}
 	defer e.live.release(l)
-	err = e.redispatch(l, func(c *task.Change) error {
+	err = e.redispatch(l, t.By, func(c *task.Change) error {
 		if err := cmp.Or(t.unchanged(&c.Prev), assignable(&c.Prev)); err != nil {
 			return err
 		}
@@ -126,9 +129,9 @@ func (e *Engine) Reassign(ctx context.Context, t Target, to task.Agent) (task.He
 	return l.snapshot(), nil
 }
 
-// redispatch puts the current message of a task back into the queue, together with the changes
+// redispatch puts the current message of a task back into the queue for an operator, together with the changes
 // of more, which may refuse it.
-func (e *Engine) redispatch(l *live, more step) error {
+func (e *Engine) redispatch(l *live, by string, more step) error {
 	var stopped *run
 	err := e.change(l, func(c *task.Change) error {
 		h := &c.Prev
@@ -153,7 +156,7 @@ func (e *Engine) redispatch(l *live, more step) error {
 		if stopped != nil {
 			stopped.fence(execution.ErrRedispatched) // before another run can claim the task
 		}
-		again, en, err := task.Apply(c.Next, l.operatorEntry(h.State, "redrive", ""))
+		again, en, err := task.Apply(c.Next, operatorEntry(l.statusEntry(h.State, ""), "redrive", by))
 		if err != nil {
 			return err
 		}
@@ -172,10 +175,13 @@ func (e *Engine) redispatch(l *live, more step) error {
 	return nil
 }
 
-// operatorEntry returns a status entry for an operation of an operator, which its metadata names.
-func (l *live) operatorEntry(s task.State, operation, text string) task.Entry {
-	en := l.statusEntry(s, text)
-	en.Meta = []byte(`{"parley.operator":"` + operation + `"}`)
+// operatorEntry returns a status entry for an operation of an operator. Its metadata names both.
+func operatorEntry(en task.Entry, operation, by string) task.Entry {
+	en.Meta = []byte(`{"parley.operator":"` + operation + `"`)
+	if by != "" {
+		en.Meta = rawjson.AppendString(append(en.Meta, `,"parley.by":`...), by)
+	}
+	en.Meta = append(en.Meta, '}')
 	return en
 }
 
@@ -234,7 +240,7 @@ func endOf(h *task.Head) string {
 // Fail ends a task as FAILED for an operator, with a reason for its caller. Further events of its run are
 // ignored.
 func (e *Engine) Fail(ctx context.Context, t Target, reason string) (task.Head, error) {
-	return e.failWith(ctx, t, func(l *live) task.Entry { return l.operatorEntry(task.Failed, "fail", reason) })
+	return e.failWith(ctx, t, func(l *live) task.Entry { return operatorEntry(l.statusEntry(task.Failed, reason), "fail", t.By) })
 }
 
 // GiveUp is like Fail, for the hub itself.

@@ -159,7 +159,7 @@ func TestOperationsAreEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-began
-	if _, err := b.Fail(t.Context(), engine.Target{Owner: h.Owner, ID: h.ID}, "enough"); err != nil {
+	if _, err := b.Fail(t.Context(), engine.Target{Owner: h.Owner, ID: h.ID, By: `Olga "O"`}, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := b.store.Read(t.Context(), h.Key, 0)
@@ -172,7 +172,7 @@ func TestOperationsAreEntries(t *testing.T) {
 			operations = append(operations, string(en.Meta))
 		}
 	}
-	want := []string{`{"parley.operator":"redrive"}`, `{"parley.operator":"fail"}`}
+	want := []string{`{"parley.operator":"redrive"}`, `{"parley.operator":"fail","parley.by":"Olga \"O\""}`}
 	if diff := cmp.Diff(want, operations); diff != "" {
 		t.Errorf("operations in the log (-want +got):\n%s", diff)
 	}

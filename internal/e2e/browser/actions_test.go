@@ -41,11 +41,21 @@ func TestActions(t *testing.T) {
 
 	second.answers("too late")
 	second.shows(".alert", "the task has changed (now failed")
-	second.shows("#timeline .by", "operator")
+	second.shows("#timeline", "ada")
 	second.holds(`!document.body.textContent.includes("too late")`)
 
+	first.send("slow", "600s")
+	first.shows("#head .badge", "working")
+	first.confirms("Redrive", "")
+	first.shows("dialog[open]", "Run it again in ")
+	first.accessible("a held action", axe)
+	first.run(chromedp.Click("dialog[open] .close"))
+	first.holds(`!document.querySelector("dialog[open]") && !document.querySelector("#timeline").textContent.includes("redrive")`)
+	first.confirms("Redrive", "")
+	first.shows("#timeline", "redrive")
+
 	first.run(chromedp.Navigate(h.url+"/console/agents"), chromedp.WaitVisible(".cards"))
-	first.confirms("Pause", "")
+	first.confirms("Pause", "a new model")
 	first.shows(".news", "is paused")
 	first.confirms("Resume", "")
 	first.shows(".news", "receives messages again")

@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
+	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
@@ -82,7 +85,8 @@ func (h *Handler) reassign(r *http.Request, o *Operation) (*Operated, error) {
 }
 
 func target(r *http.Request, o *Operation) operator.Target {
-	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner, Revision: o.Revision}
+	by := auth.PrincipalFrom(r.Context())
+	return operator.Target{ID: a2a.TaskID(r.PathValue("id")), Owner: o.Owner, Revision: o.Revision, By: cmp.Or(by.DisplayName, by.ID)}
 }
 
 // operationsOn returns the operations of an operator on a task, with the reasons against them.
@@ -133,10 +137,16 @@ func badReason(err error) error {
 	return apierror.Field(a2a.ErrInvalidParams, "reason", "%s", err.Error())
 }
 
+// auditedReason is the number of characters of a reason that the audit log records.
+const auditedReason = 500
+
 func (h *Handler) pause(r *http.Request, p *PauseRequest) (*Pause, error) {
 	agent := h.agentNamed(r)
 	if _, there := h.Hub.Agent(agent); !there {
 		return nil, h.noAgent(r, r.PathValue("id"))
+	}
+	if d := auditEventOf(r); d != nil && p.Reason != "" {
+		d.Detail = append(d.Detail, audit.Field{Name: "reason", Value: clip.Fit(p.Reason, auditedReason)})
 	}
 	err := h.Control.Pause(r.Context(), operator.Pause{Agent: agent, By: auth.PrincipalFrom(r.Context()).ID, Reason: p.Reason})
 	if errors.Is(err, operator.ErrReason) {

@@ -114,6 +114,13 @@ func TestPausedAgents(t *testing.T) {
 		}
 		_ = h.Control.Resume(t.Context(), "echo")
 	}
+	log := new(auditor)
+	h.Audit = log
+	as(t, h, boss, "POST /api/v1/agents/echo/pause", `{"reason":"a new model"}`)
+	if n := len(log.entries); n != 2 || log.entries[1] != "ended boss agent.pause agent/echo task= agent=echo ok  what=pause reason=a new model" {
+		t.Errorf("the audit log has %q", log.entries)
+	}
+	h.Audit = nil
 	// A pause of a removed agent can be reverted.
 	if err := h.Control.Pause(t.Context(), operator.Pause{Agent: "gone", By: "boss"}); err != nil {
 		t.Fatal(err)

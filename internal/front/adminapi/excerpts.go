@@ -58,6 +58,18 @@ func (h *Handler) excerpts(ctx context.Context, heads []*task.Head, infos []*adm
 	return nil
 }
 
+// excerpt sets the first words of the message of one task.
+func (h *Handler) excerpt(ctx context.Context, t *task.Head, info *adminjson.TaskInfo) error {
+	if h.Excerpts == nil {
+		return nil
+	}
+	found, err := h.Excerpts.Excerpts(ctx, []task.Position{{Key: t.Key, Version: 1}}, maxExcerpt)
+	if err == nil {
+		info.Message = words(found[0].Body)
+	}
+	return err
+}
+
 // answerOf returns the first words of the first artifact in the entries, with the chunks that follow it, or
 // else of the last entry.
 func answerOf(entries []task.Entry, last *task.Entry) string {

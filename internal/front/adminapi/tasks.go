@@ -64,7 +64,7 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Waiting = h.waiting(r, &a.Head)[0]
-	return &info, h.excerpts(r.Context(), []*task.Head{&a.Head}, []*adminjson.TaskInfo{&info})
+	return &info, nil
 }
 
 // inspect answers with a task of any owner and its messages.

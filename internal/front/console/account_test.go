@@ -45,7 +45,7 @@ func TestStreamsHoldNoAnswers(t *testing.T) {
 	defer body.Release()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	if read != 3 || checked != 2 || !strings.Contains(w.Body.String(), "event: head") || !strings.Contains(w.Body.String(), "event: end") {
+	if read != 2 || checked != 2 || !strings.Contains(w.Body.String(), "event: head") || !strings.Contains(w.Body.String(), "event: end") {
 		t.Errorf("%d reads, %d checks, the stream is\n%.2000s", read, checked, w.Body)
 	}
 }

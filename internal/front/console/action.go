@@ -20,9 +20,12 @@ type action struct {
 	Fields               []field
 	// Danger is set for a change that cannot be undone.
 	Danger bool
-	// Reason and Agent are set if the form asks for them. Draft and To are the values that it begins with.
-	Reason, Agent bool
-	Draft, To     string
+	// Reason and Agent are set if the form asks for them, and Remark if it has a field for a reason that may
+	// stay empty. Draft and To are the values that it begins with.
+	Reason, Agent, Remark bool
+	Draft, To             string
+	// Hold is the number of seconds in which the person may take the action back.
+	Hold int
 	// Open is set for a form that is open when the page is shown.
 	Open bool
 }
@@ -42,14 +45,8 @@ type refusedActions struct {
 	Reason string
 }
 
-// wordsOf is how many characters of a message a form repeats.
-const wordsOf = 80
-
-// words returns the beginning of a text on one line.
-func words(text string) string { return clip.Fit(strings.Join(strings.Fields(text), " "), wordsOf) }
-
 // operateView returns the actions on a task, of whose message a form repeats the first words.
-func (p *page) operateView(l *adminjson.TaskLog, message string) operateView {
+func (p *page) operateView(l *adminjson.TaskLog) operateView {
 	var v operateView
 	h := p.headOf(l)
 	agent, id := l.Task.Agent, string(l.Task.TaskID)
@@ -57,7 +54,7 @@ func (p *page) operateView(l *adminjson.TaskLog, message string) operateView {
 		agent = l.Worker
 	}
 	subject := fmt.Sprintf("Task %s of agent %s", short(id), h.Agent)
-	if message != "" {
+	if message := l.Task.Message; message != "" {
 		subject += ": “" + message + "”"
 	}
 	asked := p.r.URL.Query().Get("verb")
@@ -104,7 +101,7 @@ func (v *operateView) refuse(o adminjson.OperatorAction) {
 // operations are the forms for the operations of an operator. AGENT stands for the agent of the task.
 var operations = map[string]action{
 	"redrive": {
-		Label: "Redrive", Confirm: "Run it again", Title: "Run this task again?",
+		Label: "Redrive", Confirm: "Run it again", Title: "Run this task again?", Hold: 5,
 		Text: "If AGENT is working on it, the run ends and the hub ignores its further output. AGENT then gets the message again, so effects outside the hub may happen twice.",
 	},
 	"reassign": {
@@ -122,7 +119,7 @@ func agentActions(a adminjson.Agent) []action {
 	of := []field{{"agent", a.Name}}
 	all := []action{{
 		Path: "agents", Verb: "pause", Label: "Pause", Confirm: "Pause " + a.Name, Title: "Pause " + a.Name + "?", Fields: of,
-		Text: "Further messages to the agent wait in the hub until you resume it. Tasks in progress continue.",
+		Text: "Further messages to the agent wait in the hub until you resume it. Tasks in progress continue.", Remark: true,
 	}}
 	if a.Paused {
 		all[0] = action{
@@ -142,7 +139,7 @@ func agentActions(a adminjson.Agent) []action {
 // letterActions returns the actions of an administrator on a dead letter, on the page of a queue.
 func letterActions(l letterView, queue string) []action {
 	of := []field{{"id", l.ID}, {"queue", queue}}
-	subject := fmt.Sprintf("%s from %s: %s", l.Type, l.Source, words(l.Reason))
+	subject := fmt.Sprintf("%s from %s: %s", l.Type, l.Source, clip.Fit(strings.Join(strings.Fields(l.Reason), " "), 80))
 	return []action{
 		{
 			Path: "dead", Verb: "replay", Label: "Replay", Confirm: "Replay the letter", Title: "Replay this letter?", Subject: subject, Fields: of,
@@ -152,6 +149,19 @@ func letterActions(l letterView, queue string) []action {
 			Path: "dead", Verb: "drop", Label: "Drop", Confirm: "Drop the letter", Title: "Drop this letter?", Subject: subject, Fields: of, Danger: true,
 			Text: "The hub deletes the letter. This cannot be undone.",
 		},
+	}
+}
+
+// allLetters returns the action of an administrator on all dead letters of a page.
+func allLetters(v deadLetters) action {
+	of := []field{{"queue", v.Queue}}
+	for i := range v.Letters {
+		of = append(of, field{"id", v.Letters[i].ID})
+	}
+	n := len(v.Letters)
+	return action{
+		Path: "dead", Verb: "replay", Label: fmt.Sprintf("Replay all %d", n), Confirm: fmt.Sprintf("Replay %d letters", n), Title: "Replay all letters of this page?", Fields: of,
+		Text: "The letters go to their queues again and leave this list. Those that fail again come back.",
 	}
 }
 

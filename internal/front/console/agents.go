@@ -129,7 +129,11 @@ func changeAgents(p *page) error {
 			v.Done = probeText(name, &answer)
 		}
 	case "pause", "resume":
-		err = p.do(http.MethodPost, path+"/"+verb, struct{}{}, nil)
+		body := map[string]any{}
+		if reason := strings.TrimSpace(p.r.PostFormValue("reason")); verb == "pause" && reason != "" {
+			body["reason"] = reason
+		}
+		err = p.do(http.MethodPost, path+"/"+verb, body, nil)
 		if v.Done = name + " receives messages again."; verb == "pause" {
 			v.Done = name + " is paused: further messages wait."
 		}

@@ -26,7 +26,7 @@ func TestChangeAgents(t *testing.T) {
 	}
 	wants(t, boss.get("/console/none"), 404, "no page at this address", "/console/audit")
 	boss.get("/console/agents")
-	if a := boss.post("/console/agents", "agent", "echo", "verb", "pause"); a.code != 200 || !strings.Contains(a.body, "echo is paused") || !strings.Contains(a.body, `value="resume"`) {
+	if a := boss.post("/console/agents", "agent", "echo", "verb", "pause", "reason", "new model"); a.code != 200 || !strings.Contains(a.body, "echo is paused") || !strings.Contains(a.body, `value="resume"`) {
 		t.Errorf("pause = %d %s", a.code, a.body)
 	}
 	if a := boss.post("/console/agents", "agent", "echo", "verb", "resume"); a.code != 200 || !strings.Contains(a.body, "receives messages again") {

@@ -221,7 +221,7 @@ func (p *person) post(path string, fields ...string) page {
 	p.t.Helper()
 	v := url.Values{"token": {p.token}}
 	for i := 0; i < len(fields); i += 2 {
-		v.Set(fields[i], fields[i+1])
+		v.Add(fields[i], fields[i+1])
 	}
 	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, strings.NewReader(v.Encode()))
 	if err != nil {
@@ -417,7 +417,7 @@ func TestOperate(t *testing.T) {
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "reassign", "agent", "none"), 404)
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", " "), 400, "a reason is required")
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the forms were lost"), 200, "failed", "the forms were lost")
-	wants(t, ann.get("/console/task?id="+id), 200, "the forms were lost", `<span class="by">operator</span>`)
+	wants(t, ann.get("/console/task?id="+id), 200, "the forms were lost", `<span class="by">root</span>`)
 }
 
 var revisionField = regexp.MustCompile(`name="revision" value="([^"]+)"`)
@@ -449,7 +449,7 @@ func TestTwoOperators(t *testing.T) {
 	seen = revisionField.FindStringSubmatch(root.get(address).body)
 	wants(t, root.post("/console/task/operate", "id", id, "owner", "ann", "verb", "fail", "reason", "the first reason", "revision", html.UnescapeString(seen[1])), 200, "the first reason")
 	a := fail(html.UnescapeString(seen[1]))
-	wants(t, a, 409, "(now failed, run 2", "the first reason", `<span class="by">operator</span>`)
+	wants(t, a, 409, "(now failed, run 2", "the first reason", `<span class="by">root</span>`)
 	if strings.Contains(a.body, "the second reason") {
 		t.Error("the second operation has changed the task")
 	}

@@ -141,8 +141,6 @@ type reader struct {
 	as string
 	// live is set if chunks come one by one.
 	live bool
-	// words are the first ones of the message, for the forms of a stream.
-	words string
 }
 
 // view returns an entry without regard to the one before.
@@ -159,9 +157,9 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		v.Begins = r.attempt != 0 && e.Attempt != r.attempt
 		r.attempt = e.Attempt
 	}
-	operation := operationOf(e)
+	operation, by := operationOf(e)
 	if operation != "" {
-		v.Author = "operator"
+		v.Author = cmp.Or(by, "operator")
 	}
 	var c content
 	switch e.Kind {
@@ -195,15 +193,17 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 	return v
 }
 
-// operationOf returns the operation of an operator that has written an entry; empty for other entries.
-func operationOf(e *adminjson.LogEntry) string {
+// operationOf returns the operation that has written an entry, and the operator, which is not known of an
+// old one; both are empty for other entries.
+func operationOf(e *adminjson.LogEntry) (operation, by string) {
 	var meta struct {
 		Operation string `json:"parley.operator"`
+		By        string `json:"parley.by"`
 	}
 	if e.Kind == "status" && e.Attempt == 0 { // agents choose their own metadata
 		_ = json.Unmarshal(e.Metadata, &meta) // without it there is no operation
 	}
-	return meta.Operation
+	return meta.Operation, meta.By
 }
 
 // unfinished shows an artifact whose last chunk may still come as written.

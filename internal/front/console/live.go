@@ -135,9 +135,8 @@ func taskEvents(p *page) error {
 	work.Go(func() { p.followTasks(ctx, alive, s, &now) })
 	r := p.readerOf(&now)
 	r.attempt, r.live = attempt, true
-	r.words = p.firstWordsNow()
 	if seen := p.r.FormValue("seen"); seen != "" && seen != now.Revision { // the page was read while the task changed
-		_ = p.sendHead(s, r, &now) // the next write fails, too
+		_ = p.sendHead(s, &now) // the next write fails, too
 	}
 	complete := p.followLog(ctx, s, number(after), r)
 	if over(); complete {
@@ -267,22 +266,15 @@ func (p *page) sendEntry(s *stream, r *reader, l *adminjson.LogEntry) error {
 	if err := p.get(p.logPath("", "after", l.Version, "limit", 1), &now); err != nil {
 		return err
 	}
-	return p.sendHead(s, r, &now)
+	return p.sendHead(s, &now)
 }
 
 // sendHead sends the summary of a task and the actions on it.
-func (p *page) sendHead(s *stream, r *reader, now *adminjson.TaskLog) error {
+func (p *page) sendHead(s *stream, now *adminjson.TaskLog) error {
 	if err := p.send(s, "head", 0, p.headOf(now)); err != nil {
 		return err
 	}
-	return p.send(s, "operate", 0, p.operateView(now, r.words))
-}
-
-// firstWordsNow is firstWords for a stream, which does not hold the memory of the answer.
-func (p *page) firstWordsNow() string {
-	p, drop := p.scoped()
-	defer drop()
-	return p.firstWords(new(adminjson.TaskLog))
+	return p.send(s, "operate", 0, p.operateView(now))
 }
 
 // followTree sends the tree whenever a task in it changes.

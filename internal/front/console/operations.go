@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -130,19 +131,36 @@ func (p *page) showDead(code int, trouble string) error {
 	return nil
 }
 
-// settleLetter publishes a dead letter again, or deletes it.
+// settleLetter publishes dead letters again, or deletes one.
 func settleLetter(p *page) error {
 	path := "/api/v1/dead/" + segment(p.r.PostFormValue("id"))
 	var err error
 	switch p.r.PostFormValue("verb") {
 	case "replay":
-		err = p.do(http.MethodPost, path+"/replay", struct{}{}, nil)
+		err = p.replay(p.r.PostForm["id"])
 	case "drop":
 		err = p.do(http.MethodDelete, path, nil, nil)
 	default:
 		return p.showDead(http.StatusBadRequest, "Choose to replay or to drop the letter.")
 	}
 	return p.back(err, (*page).showDead, Root+"dead?"+query("queue", p.r.PostFormValue("queue")))
+}
+
+// replay publishes dead letters again. Those that another operator has settled meanwhile are left out of
+// several, and the first other error ends it.
+func (p *page) replay(ids []string) error {
+	for i, id := range ids {
+		err := p.do(http.MethodPost, "/api/v1/dead/"+segment(id)+"/replay", struct{}{}, nil)
+		refused := refusedBy(err)
+		switch {
+		case err == nil || refused != nil && refused.Code == http.StatusNotFound && len(ids) > 1:
+		case refused != nil && i > 0:
+			return &refusal{Code: refused.Code, Message: fmt.Sprintf("%d of %d letters were replayed: %s", i, len(ids), refused.Message)}
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // auditEntry is an entry of the audit log on a page.

@@ -53,6 +53,14 @@ func TestDeadLetters(t *testing.T) {
 	if d, err := w.bus.Depth(t.Context(), bus.Queue("agent.task.a")); err != nil || d.Ready != 1 {
 		t.Errorf("after the replay the queue holds %+v, %v", d, err)
 	}
+	three, four := w.letter(&bus.Envelope{ID: "3", Queue: "agent.task.a", Reason: "later"}), w.letter(&bus.Envelope{ID: "4", Queue: "agent.task.a", Reason: "later"})
+	wants(t, root.get("/console/dead"), 200, "Replay all 2…", "Replay 2 letters")
+	if a := root.post("/console/dead", "id", three, "id", one, "id", four, "verb", "replay"); a.code != 200 || strings.Contains(a.body, "later") { // one is gone
+		t.Errorf("replay of several = %d %s", a.code, a.body)
+	}
+	if d, err := w.bus.Depth(t.Context(), bus.Queue("agent.task.a")); err != nil || d.Ready != 3 {
+		t.Errorf("after the replays the queue holds %+v, %v", d, err)
+	}
 	wants(t, root.get("/console/webhooks"), 200, "No task has a webhook")
 	wants(t, root.get("/console/webhooks?dead=1"), 200, "Every notification was delivered")
 	wants(t, root.post("/console/webhooks", "id", "none"), 404, "no such webhook")

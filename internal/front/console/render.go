@@ -37,6 +37,7 @@ var functions = template.FuncMap{
 	"literal":   literal,
 	"forAgent":  agentActions,
 	"forLetter": letterActions,
+	"forAll":    allLetters,
 	"forHook":   hookActions,
 	"forKey":    keyActions,
 	"to":        func(pairs ...any) template.URL { return template.URL(query(pairs...)) },             //nolint:gosec // url.Values has encoded it

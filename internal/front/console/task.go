@@ -189,31 +189,12 @@ func (p *page) showTask(code int, trouble string) error {
 	if v.Hooks = p.hooks(head.Owner); len(v.Entries) > 0 {
 		annotate(v.Entries, v.Hooks)
 	}
-	if v.Operate = p.operateView(l, p.firstWords(l)); len(l.Operations) > 0 && !head.Ended {
+	if v.Operate = p.operateView(l); len(l.Operations) > 0 && !head.Ended {
 		v.Agents = p.agentNames()
 	}
 	v.Head.Draft = p.r.URL.Query().Get("text")
 	p.show(code, "task", v)
 	return nil
-}
-
-// firstWords returns the beginning of the message that began a task, or "" if it has no text.
-func (p *page) firstWords(l *adminjson.TaskLog) string {
-	first := l
-	if len(l.Entries) == 0 || l.Entries[0].Version != 1 {
-		first = new(adminjson.TaskLog)
-		if err := p.get(p.logPath("", "limit", 1), first); err != nil || len(first.Entries) == 0 {
-			return ""
-		}
-	}
-	var c content
-	_ = json.Unmarshal(first.Entries[0].Message, &c) // the hub has checked it
-	for i := range c.Parts {
-		if t := c.Parts[i].Text; t != nil && strings.TrimSpace(*t) != "" {
-			return words(*t)
-		}
-	}
-	return ""
 }
 
 // readerOf returns the reader of a log for the page.

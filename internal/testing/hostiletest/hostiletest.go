@@ -103,7 +103,7 @@ func send(x *a2asrv.ExecutorContext, s string, last bool, yield func(a2a.Event, 
 var Elements = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href type", "script": "src defer", "body": "",
 	"a": "class href title aria-current rel hidden", "header": "class", "nav": "aria-label", "div": "class id data-counts data-curves aria-live aria-hidden tabindex role aria-label", "span": "class id role aria-hidden hidden title",
-	"main": "id tabindex", "footer": "", "h1": "class", "h2": "id", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class enctype data-busy",
+	"main": "id tabindex", "footer": "", "h1": "class", "h2": "id", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class enctype data-busy data-hold",
 	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength maxlength multiple checked", "button": "class name value type hidden", "label": "for class", "textarea": "id name rows required autofocus spellcheck",
 	"select": "id name", "option": "value selected", "datalist": "id", "section": "class id data-ended aria-label aria-labelledby", "dl": "class", "dt": "", "dd": "", "time": "datetime title",
 	"ol": "class id data-live data-cursor start", "ul": "class", "li": "class data-notice title data-name data-tone data-version data-key data-append data-time data-source", "figure": "class data-unit", "figcaption": "", "img": "src alt loading",

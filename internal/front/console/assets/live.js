@@ -177,6 +177,7 @@
     details.open = true;
     form.querySelector(".close").hidden = false;
     dialog.addEventListener("close", function () {
+      release(form);
       details.append(form);
       dialog.remove();
       details.open = false;
@@ -193,6 +194,31 @@
     if (e.target.tagName === "DIALOG") { e.target.close(); } // beside the form
   });
   document.querySelectorAll("details.action[open]").forEach(ask);
+
+  // A form with data-hold is sent after so many seconds. Until then, its dialog takes it back.
+  function release(form) {
+    if (!form.dataset.held) { return; }
+    clearInterval(Number(form.dataset.held));
+    delete form.dataset.held;
+    var send = form.querySelector("button"), back = form.querySelector(".close");
+    send.disabled = false; send.textContent = form.dataset.label; back.textContent = "Back";
+  }
+  document.addEventListener("submit", function (e) {
+    var form = e.target, left = Number(form.dataset.hold);
+    if (!left || form.dataset.sent) { return; }
+    e.preventDefault();
+    if (form.dataset.held) { return; }
+    var send = form.querySelector("button"), back = form.querySelector(".close");
+    form.dataset.label = send.textContent;
+    var say = function () { send.textContent = form.dataset.label + " in " + left + " s"; };
+    send.disabled = true; back.textContent = "Undo"; back.focus(); say();
+    form.dataset.held = String(setInterval(function () {
+      if (--left > 0) { say(); return; }
+      release(form);
+      form.dataset.sent = "1";
+      form.requestSubmit();
+    }, 1000));
+  });
 
   var agent = byId("agent");
   if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
