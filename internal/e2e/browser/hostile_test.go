@@ -204,6 +204,7 @@ func TestHostile(t *testing.T) {
 		}
 		if i%4 == 0 {
 			visit("tasks?agent="+q+"&context="+q+"&state="+q+"&id="+q+"&since="+q, 0)
+			visit("tasks?q="+q+"&cols="+q+"&sort="+q+"&n="+q+"&scope="+q, 0)
 		}
 	}
 	b.mu.Lock()

@@ -132,7 +132,7 @@ func TestKeyboard(t *testing.T) {
 		t.Errorf("j, j, k focus %q, %q, %q", first, second, back)
 	}
 	b.run(chromedp.KeyEvent("/"))
-	if s := focus(); s != "id" {
+	if s := focus(); s != "q" {
 		t.Errorf("/ focuses %q", s)
 	}
 	b.run(chromedp.Evaluate(`document.activeElement.value = ""`, nil)) // the protocol types the slash, too

@@ -22,7 +22,7 @@ import (
 var pagesOfTasks = []string{
 	"task?id=$ID", "task?id=$ID&after=0", "task?id=$ID&owner=$OWNER", "task/entry?id=$ID&v=1", "task/entry?id=$ID&v=1&owner=$OWNER", "task/raw?id=$ID&v=1", "task/raw?id=$ID&v=1&as=v0.3",
 	"task/raw?id=$ID&v=1&owner=$OWNER", "task/part?id=$ID&v=1&part=0", "task/part?id=$ID&v=1&part=1", "task/part?id=$ID&v=1&part=1&owner=$OWNER", "task/events?id=$ID", "task/events?id=$ID&owner=$OWNER&after=0",
-	"tasks?id=$ID", "tasks?context=$CTX", "tasks?owner=$OWNER", "tasks?scope=all&owner=$OWNER", "tasks?scope=all&id=$ID", "try?agent=ask&context=$CTX", "counts/events?scope=all&owner=$OWNER",
+	"tasks?id=$ID", "tasks?q=$ID", "tasks?context=$CTX", "tasks?q=" + strings.ToUpper(annsWord), "tasks?owner=$OWNER", "tasks?scope=all&owner=$OWNER", "tasks?scope=all&id=$ID", "try?agent=ask&context=$CTX", "counts/events?scope=all&owner=$OWNER",
 	"inbox?state=all&task=$ID", "webhooks?task=$ID", "dead?queue=$ID", "audit?task=$ID", "sign-in?next=/console/task?id=$ID", "conformance?id=$ID", "samples?id=$ID", "agents?agent=$ID", "queues?find=$ID", "compare?a=$ID", "compare?a=$ID&ao=$OWNER", "compare?b=$ID&a=$ID", "keys?find=$OWNER", "policy?caller=$OWNER&agent=ask", "keys\nid=$ID&verb=revoke",
 	"task/cancel\nid=$ID", "task/cancel\nid=$ID&owner=$OWNER", "task/answer\nid=$ID&text=x", "task/operate\nid=$ID&verb=fail&reason=x", "task/operate\nid=$ID&owner=$OWNER&verb=redrive",
 	"inbox\nid=$ITEM&verb=answer&text=x", "inbox\nid=$ITEM&verb=refuse", "inbox\nid=$APPROVAL&verb=approve", "inbox\nid=$APPROVAL&verb=refuse", "webhooks\nid=$ID&config=$CONFIG", "dead\nid=$ID&verb=drop", "conformance\nurl=$ID", "conformance?url=$ID",

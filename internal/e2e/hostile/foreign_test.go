@@ -237,6 +237,12 @@ func (m *matrix) populate() {
 		m.t.Fatal(a)
 	}
 	m.things["$APPROVAL"] = m.approval()
+	search := "GET /api/v1/tasks?q=" + annsWord
+	for began := time.Now(); !strings.Contains(m.ask(&as, "ann", "v1.0", search), m.things["$ID"]); { // the index is behind
+		if time.Since(began) > patience {
+			m.t.Fatal("a search does not find the task of ann")
+		}
+	}
 }
 
 // approval makes ann's request of a gated agent wait for an approval, and returns the id of the

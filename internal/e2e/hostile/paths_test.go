@@ -73,6 +73,12 @@ var cursorRows = []row{
 	{name: "of webhooks, for tasks", send: get("/v1/a2a/tasks?pageSize=1&pageToken=$hookpage"), want: "400 INVALID_PARAMS pageToken"},
 	{name: "of webhooks, for another task", send: get("/v1/a2a/tasks/$second/pushNotificationConfigs?pageSize=1&pageToken=$hookpage"), want: "400 INVALID_PARAMS pageToken"},
 	{name: "of A2A, for the API", send: get("/api/v1/tasks?pageToken=$bobspage"), want: "400 INVALID_PARAMS pageToken"},
+	{name: "of a list, for a search", send: get("/api/v1/tasks?q=hello&pageSize=1&pageToken=$page"), want: "400 INVALID_PARAMS pageToken"},
+	{name: "a search in the language of the index", send: get("/api/v1/tasks?q=secret%22+OR+task_words%3Ax*+NEAR(%27a%27%3A*+%7C+b)"), want: "200 ok"},
+	{name: "a search with NUL and invalid UTF-8", send: get("/api/v1/tasks?q=a%00b%ff%fe+word"), want: "200 ok"},
+	{name: "a search of signs", send: get("/api/v1/tasks?q=%22%27*%28%3A%5E%26"), want: "400 INVALID_PARAMS q"},
+	{name: "a search of 2 KiB", send: get("/api/v1/tasks?q=" + strings.Repeat("word+", 400)), want: "400 INVALID_PARAMS q"},
+	{name: "a search of all tasks", send: get("/api/v1/tasks?scope=all&q=hello"), want: forbidden},
 	{name: "changed by a character", send: func(w *world) *answer {
 		return get("/v1/a2a/tasks?pageSize=1&pageToken=" + changed(w.names["$page"]))(w)
 	}, want: "400 INVALID_PARAMS pageToken"},

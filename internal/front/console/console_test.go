@@ -533,6 +533,9 @@ func TestTaskList(t *testing.T) {
 	if got := lines(bob, "q=parcel"); len(got) != 0 {
 		t.Errorf("another caller finds %q", got)
 	}
+	if a := ann.get("/console/tasks?q=" + id[:30]); a.path != "/console/task?id="+id {
+		t.Errorf("a search for an id leads to %s", a.path)
+	}
 	wants(t, ann.get("/console/tasks?q=the"), 200, `role="alert"`, "no word to search for")
 	if got := lines(ann, "sort=state"); got[0] != "what colour is the parcel" {
 		t.Errorf("sorted by state: %q", got)

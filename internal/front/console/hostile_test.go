@@ -46,6 +46,7 @@ func TestHostile(t *testing.T) {
 		check(t, name+" as a card", p.get("/console/try?agent="+url.QueryEscape(string(agentOf(i)))).body)
 		check(t, name+" in addresses", p.get("/console/try?agent="+url.QueryEscape(s)+"&text="+url.QueryEscape(s)+"&context="+url.QueryEscape(s)).body)
 		check(t, name+" in filters", p.get("/console/tasks?agent="+url.QueryEscape(s)+"&context="+url.QueryEscape(s)+"&state="+url.QueryEscape(s)+"&page="+url.QueryEscape(s)).body)
+		check(t, name+" as a search", p.get("/console/tasks?q="+url.QueryEscape(s)+"&cols="+url.QueryEscape(s)+"&sort="+url.QueryEscape(s)+"&n="+url.QueryEscape(s)+"&scope="+url.QueryEscape(s)).body)
 		check(t, name+" as an id", p.get("/console/tasks?id="+url.QueryEscape(s)).body)
 		check(t, name+" as a task", p.get("/console/task?id="+url.QueryEscape(s)+"&owner="+url.QueryEscape(s)).body)
 		check(t, name+" in the filters of the audit log", p.get("/console/audit?actor="+url.QueryEscape(s)+"&since="+url.QueryEscape(s)).body)

@@ -363,7 +363,7 @@ func countEvents(p *page) error {
 	defer cancel()
 	defer p.beating(s, cancel)()
 	f := p.countFilter()
-	_ = p.follow(ctx, "/api/v1/counts/events?"+f.Query(), func(e sse.Event) bool { // after an error the browser asks again
+	_ = p.follow(ctx, "/api/v1/counts/events?"+f.ask(), func(e sse.Event) bool { // after an error the browser asks again
 		var answer adminjson.TaskCounts
 		return json.Unmarshal(e.Data, &answer) == nil && p.send(s, "counts", 0, countsOf(f, &answer)) == nil
 	})

@@ -127,6 +127,11 @@ type tasksView struct {
 	Cut template.HTML
 }
 
+// isID reports whether a search is the beginning of a UUID, which is the id of a task in place of a word.
+func isID(s string) bool {
+	return len(s) > 8 && s[8] == '-' && strings.Trim(s, "0123456789abcdef-") == ""
+}
+
 // placed is a filter with the page that has it.
 type placed struct {
 	Page   string
@@ -164,6 +169,9 @@ func tasks(p *page) error {
 	v := tasksView{
 		Filter: p.filterOf(taskFields), Page: strings.TrimSpace(p.r.FormValue("page")), States: states, Sizes: sizes,
 		Base: p.hub.origin(p.r), Keyed: p.session.key != "",
+	}
+	if isID(v.Filter["q"]) {
+		v.Filter["id"], v.Filter["q"] = v.Filter["q"], ""
 	}
 	if chosen := p.r.Form["col"]; len(chosen) > 0 {
 		v.Filter["cols"] = strings.Join(chosen, ",")

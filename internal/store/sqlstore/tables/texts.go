@@ -53,15 +53,16 @@ var (
 	WHERE EXISTS (SELECT 1 FROM tasks WHERE key = $1)
 	/*postgres{*/ ON CONFLICT (task) DO UPDATE SET words = excluded.words /*}*/`)
 
-	// OFFSET 0 keeps the planner of PostgreSQL from another index than that of the words.
+	// OFFSET 0 keeps the planner of PostgreSQL to this order: the words, the newest tasks first, and each task
+	// by its key, up to the limit.
 	qByWords = prepared("SELECT " + HeadColumns + ` FROM
 	/*sqlite task_words w CROSS JOIN tasks t ON t.key = w.rowid WHERE task_words MATCH $1 AND w.rowid < $2*/
-	/*postgres{*/ (SELECT task FROM task_words WHERE words @@ convert_from($1, 'UTF8')::tsquery AND task < $2 OFFSET 0) w
-	JOIN tasks t ON t.key = w.task WHERE true /*}*/
+	/*postgres{*/ (SELECT task FROM task_words WHERE words @@ convert_from($1, 'UTF8')::tsquery AND task < $2 ORDER BY task DESC OFFSET 0) w
+	CROSS JOIN LATERAL (SELECT * FROM tasks WHERE key = w.task OFFSET 0) t WHERE true /*}*/
 	AND t.shown = 0 AND ($3 = 0 OR t.owner = $3) AND ($4 = 0 OR t.state = $4)
 	AND ($5 = 0 OR t.context = $9) AND t.status_at >= $6 AND t.status_at < $7
 	AND ($8 = '' OR (SELECT s.agent FROM scopes s WHERE s.id = t.scope) = $8)
-	ORDER BY /*sqlite w.rowid*/ /*postgres{*/ t.key /*}*/ DESC LIMIT $10`)
+	ORDER BY /*sqlite w.rowid*/ /*postgres{*/ w.task /*}*/ DESC LIMIT $10`)
 )
 
 // ListText lists the tasks with all words of q.Text. The page ends after messages of most bytes.
