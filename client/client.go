@@ -16,12 +16,6 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
-// Defaults of [Options].
-const (
-	DefaultTimeout = peer.DefaultTimeout
-	DefaultMaxBody = peer.DefaultMaxBody
-)
-
 // maxCard bounds an agent card, in bytes.
 const maxCard = 1 << 20
 
@@ -69,12 +63,12 @@ type Options struct {
 	// agent's answers.
 	Dialect string
 	// Timeout bounds the calls that an agent answers at once: the card, Get, List and Cancel.
-	// Zero means DefaultTimeout, negative means no limit.
+	// Zero means 30 s, negative means no limit.
 	Timeout time.Duration
 	// Idle ends a stream as a Cut after that long a silence, without even a comment. Zero means
 	// never.
 	Idle time.Duration
-	// MaxBody bounds an answer, in bytes. Zero means DefaultMaxBody. One event of a stream is
+	// MaxBody bounds an answer, in bytes. Zero means 64 MiB. One event of a stream is
 	// limited to 10 MiB.
 	MaxBody int64
 	// Retries is how often a call is repeated that was certainly not accepted, or is

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/llm/guard"
 )
 
-// DefaultJudgeTimeout is how long a judge may take.
-const DefaultJudgeTimeout = time.Minute
+// judgeTimeout is how long a judge may take by default.
+const judgeTimeout = time.Minute
 
 // ErrNoVerdict is returned for an answer without a verdict.
 var ErrNoVerdict = errors.New("the judge has given no verdict")
@@ -28,7 +28,7 @@ type Judge struct {
 	URL string
 	// Token is the caller's bearer token or API key, or empty.
 	Token string
-	// Timeout bounds a judgement; zero or less means DefaultJudgeTimeout.
+	// Timeout bounds a judgement; zero or less means 1 min.
 	Timeout time.Duration
 	// Criteria are the criteria of the judgement; empty leaves them to the agent.
 	Criteria string
@@ -73,7 +73,7 @@ type Verdict struct {
 // Judge returns the verdict of the agent. The error wraps ErrNoVerdict if the agent has
 // answered without a verdict.
 func (j *Judge) Judge(ctx context.Context, c *Case) (*Verdict, error) {
-	timeout := cmp.Or(max(0, j.Timeout), DefaultJudgeTimeout)
+	timeout := cmp.Or(max(0, j.Timeout), judgeTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no verdict within %v", timeout))
 	defer cancel()
 	v, err := j.ask(ctx, c)

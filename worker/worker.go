@@ -21,10 +21,10 @@ import (
 
 // Defaults of a Worker.
 const (
-	DefaultConcurrency = 8
-	// DefaultIdle applies to workers with Once set.
-	DefaultIdle         = 30 * time.Second
-	DefaultDrainTimeout = 10 * time.Second
+	defaultConcurrency = 8
+	// defaultIdle applies to workers with Once set.
+	defaultIdle         = 30 * time.Second
+	defaultDrainTimeout = 10 * time.Second
 )
 
 // Worker performs the tasks of an agent that hubs reach over a bus. Any number of workers may
@@ -42,7 +42,7 @@ type Worker struct {
 	Executor a2asrv.AgentExecutor
 	// Skills are handlers for one skill each.
 	Skills []Skill
-	// Concurrency is the number of tasks performed at one time. Zero means DefaultConcurrency.
+	// Concurrency is the number of tasks performed at one time. Zero means 8.
 	// Each task may hold a message of up to 64 MiB in memory, and as much
 	// unconfirmed output.
 	Concurrency int
@@ -50,10 +50,10 @@ type Worker struct {
 	// started on demand.
 	Once bool
 	// Idle ends Run after that time without a task. Run returns ErrUnavailable then if the
-	// bus was also unreachable. Zero means never, or DefaultIdle if Once is set.
+	// bus was also unreachable. Zero means never, or 30 s if Once is set.
 	Idle time.Duration
 	// DrainTimeout is the time that running tasks have to complete when Run ends. After it they
-	// are returned to their hubs. Zero means DefaultDrainTimeout; negative means no time.
+	// are returned to their hubs. Zero means 10 s; negative means no time.
 	DrainTimeout time.Duration
 	// Keys verify the envelopes of hubs. If nil, all envelopes are accepted.
 	Keys *Keyring
@@ -128,15 +128,15 @@ func newWorkerID(name task.Agent) string {
 // fill sets the defaults.
 func (r *run) fill() {
 	if r.Concurrency <= 0 {
-		r.Concurrency = DefaultConcurrency
+		r.Concurrency = defaultConcurrency
 	}
 	if r.Once {
 		r.Concurrency = 1
 		if r.Idle == 0 {
-			r.Idle = DefaultIdle
+			r.Idle = defaultIdle
 		}
 	}
-	r.DrainTimeout = cmp.Or(r.DrainTimeout, DefaultDrainTimeout)
+	r.DrainTimeout = cmp.Or(r.DrainTimeout, defaultDrainTimeout)
 	if r.Logger == nil {
 		r.Logger = slog.New(slog.DiscardHandler)
 	}

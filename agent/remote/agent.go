@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 )
 
-// DefaultTimeout is how long a message may take if Agent.Timeout is zero.
-const DefaultTimeout = 300 * time.Second
+// defaultTimeout is how long a message may take if Agent.Timeout is zero.
+const defaultTimeout = 300 * time.Second
 
 // Types of calls, which package client names as well.
 type (
@@ -45,7 +45,7 @@ type Agent struct {
 	Identity Identity
 	// Timeout is how long a message may take, from its first sending to a state that is final
 	// or waits for the caller. After that the remote task is canceled. Zero means
-	// DefaultTimeout; negative means no limit.
+	// 300 s; negative means no limit.
 	Timeout time.Duration
 	// Poll is the time between two polls of a task for which the agent offers neither streams
 	// nor webhooks. Zero means a time that doubles, from PollInitial to PollMax.

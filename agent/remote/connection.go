@@ -171,4 +171,4 @@ func (a *Agent) closeConnections() error {
 }
 
 // timeout returns how long a message may take; zero means no limit.
-func (a *Agent) timeout() time.Duration { return max(0, cmp.Or(a.Timeout, DefaultTimeout)) }
+func (a *Agent) timeout() time.Duration { return max(0, cmp.Or(a.Timeout, defaultTimeout)) }

@@ -13,11 +13,11 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// DefaultLife is the default lifetime of an assertion.
-const DefaultLife = 5 * time.Minute
+// defaultLife is the default lifetime of an assertion.
+const defaultLife = 5 * time.Minute
 
-// MaxActors is the maximum number of hubs through which an assertion may have passed.
-const MaxActors = 8
+// maxActors is the maximum number of hubs through which an assertion may have passed.
+const maxActors = 8
 
 // claimActors is the claim of a principal with the hubs through which its token has passed,
 // newest first, as a JSON list.
@@ -31,7 +31,7 @@ type Asserter struct {
 	Issuer string
 	// Key returns the current signing key. It is required.
 	Key func() (*Key, error)
-	// Life is the lifetime of an assertion; zero means DefaultLife.
+	// Life is the lifetime of an assertion; zero means 5 min.
 	Life time.Duration
 	// Claims are the further claims in assertions of Assert: org, roles, name, email,
 	// client_id, azp, scope.
@@ -100,7 +100,7 @@ func (a *Asserter) Of(p *auth.Principal, audience string, claims []string) (stri
 	now := time.Now()
 	b := body{
 		Issuer: a.Issuer, Subject: p.ID, Audience: audience, ID: rand.Text(),
-		Issued: now.Unix(), Expires: now.Add(cmp.Or(a.Life, DefaultLife)).Unix(), Act: &actor{Subject: a.Issuer},
+		Issued: now.Unix(), Expires: now.Add(cmp.Or(a.Life, defaultLife)).Unix(), Act: &actor{Subject: a.Issuer},
 	}
 	if b.Act.Before, err = before(p); err != nil {
 		return "", fmt.Errorf("assertion: %w", err)
@@ -147,7 +147,7 @@ func before(p *auth.Principal) (*actor, error) {
 	if err := json.Unmarshal([]byte(text), &names); err != nil {
 		return nil, fmt.Errorf("the actors of the caller: %w", err)
 	}
-	if len(names) >= MaxActors {
+	if len(names) >= maxActors {
 		return nil, fmt.Errorf("the caller's work has come through %d hubs already", len(names))
 	}
 	var last *actor
@@ -161,7 +161,7 @@ func before(p *auth.Principal) (*actor, error) {
 // none. Malformed entries are omitted, because they do not affect the identity of the caller.
 func actors(claim any) string {
 	var names []string
-	for len(names) < MaxActors {
+	for len(names) < maxActors {
 		m, _ := claim.(map[string]any)
 		name, _ := m["sub"].(string)
 		if !goodSubject(name) {

@@ -106,7 +106,7 @@ func TestAssertionEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(DefaultLife + DefaultSkew - time.Second)
+		time.Sleep(defaultLife + defaultSkew - time.Second)
 		synctest.Wait()
 		if _, err := v.Token(t.Context(), text); err != nil {
 			t.Errorf("at the end of its time: %v", err)
@@ -265,7 +265,7 @@ func TestActors(t *testing.T) {
 	}
 
 	var long []string
-	for range MaxActors {
+	for range maxActors {
 		long = append(long, hubA)
 	}
 	list, _ := json.Marshal(long)
@@ -281,7 +281,7 @@ func TestActors(t *testing.T) {
 	for range 100 {
 		deep = map[string]any{"sub": "x", "act": deep}
 	}
-	if got := strings.Count(actors(deep), `"x"`); got != MaxActors {
+	if got := strings.Count(actors(deep), `"x"`); got != maxActors {
 		t.Errorf("a chain of 100 is read as one of %d", got)
 	}
 }

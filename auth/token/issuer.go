@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/httpcall"
 )
 
-// DefaultSkew is the default tolerance between the clocks of issuer and hub.
-const DefaultSkew = time.Minute
+// defaultSkew is the default tolerance between the clocks of issuer and hub.
+const defaultSkew = time.Minute
 
 // Issuer is an issuer of tokens and the meaning of its claims in the hub. Its fields must not
 // change after it was added to a Verifier.
@@ -37,7 +37,7 @@ type Issuer struct {
 	KeysURL string
 	// Keys is a key set as JSON, used instead of a fetched one.
 	Keys []byte
-	// Skew is the tolerance between the clocks; zero means DefaultSkew.
+	// Skew is the tolerance between the clocks; zero means 1 min.
 	Skew time.Duration
 
 	// Org is the organisation of all callers of the issuer; if empty, each caller has its own
@@ -127,4 +127,4 @@ func (i *Issuer) algorithms() []jose.SignatureAlgorithm {
 	return out
 }
 
-func (i *Issuer) skew() time.Duration { return cmp.Or(i.Skew, DefaultSkew) }
+func (i *Issuer) skew() time.Duration { return cmp.Or(i.Skew, defaultSkew) }

@@ -89,7 +89,7 @@ func TestSignIn(t *testing.T) {
 		if _, err := v.SignIn(t.Context(), forged, &begun); !errors.Is(err, ErrToken) {
 			t.Errorf("with HMAC: %v", err)
 		}
-		time.Sleep(time.Minute + DefaultSkew + time.Second)
+		time.Sleep(time.Minute + defaultSkew + time.Second)
 		synctest.Wait()
 		if _, err := v.Token(WithSignIn(t.Context(), &begun), text); !errors.Is(err, ErrToken) {
 			t.Errorf("after its expiry: %v", err)

@@ -187,7 +187,7 @@ func TestToken(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("principal (-want +got):\n%s", diff)
 	}
-	if left := time.Until(got.Until); left <= DefaultSkew || left > time.Minute+DefaultSkew {
+	if left := time.Until(got.Until); left <= defaultSkew || left > time.Minute+defaultSkew {
 		t.Errorf("the principal ends in %v, want the end of the token and the skew", left)
 	}
 	plain, err := v.Token(t.Context(), p.token(t, good(object{"scp": []string{"a2a"}, "tid": "t-2", "groups": "admin"})))

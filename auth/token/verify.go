@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/internal/apierror"
 )
 
-// MaxToken is the maximum length of a token, in bytes.
-const MaxToken = 8 << 10
+// maxToken is the maximum length of a token, in bytes.
+const maxToken = 8 << 10
 
 // ErrToken is wrapped by the reasons for refusing a token. Callers do not see the reason. It
 // wraps auth.ErrUnauthenticated.
@@ -63,8 +63,8 @@ func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, err
 }
 
 func (v *Verifier) verify(ctx context.Context, text string) (*Issuer, *claims, error) {
-	if len(text) > MaxToken {
-		return nil, nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, MaxToken)
+	if len(text) > maxToken {
+		return nil, nil, fmt.Errorf("%w: it has more than %d bytes", ErrToken, maxToken)
 	}
 	t, err := jwt.ParseSigned(text, allAlgorithms)
 	if err != nil || len(t.Headers) != 1 {

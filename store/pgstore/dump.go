@@ -18,18 +18,18 @@ import (
 // alone opens a connection without limits of time. With the lock, no hub uses the database until
 // the connection is closed.
 func alone(ctx context.Context, address string, locked bool) (*conn, error) {
-	config, err := Parse(address)
+	config, err := parseAddress(address)
 	if err != nil {
 		return nil, err
 	}
 	tune(config, &Options{})
 	c, err := dial(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", Name(config), unavailable(err))
+		return nil, fmt.Errorf("open %s: %w", addressName(config), unavailable(err))
 	}
 	if locked {
 		if err := lock(ctx, c, &Options{LockWait: defaultConnectTime}); err != nil {
-			return nil, errors.Join(fmt.Errorf("open %s: %w", Name(config), unavailable(err)), c.close())
+			return nil, errors.Join(fmt.Errorf("open %s: %w", addressName(config), unavailable(err)), c.close())
 		}
 	}
 	return c, nil

@@ -23,15 +23,17 @@ var (
 	// texts.
 	ErrEncoding = errors.New("the encoding of the database is not UTF8")
 	// ErrDamaged is returned for damaged contents: by Open, and together with
-	// task.ErrUnavailable by all other methods.
+	// ErrUnavailable by all other methods.
 	ErrDamaged = errors.New("database is damaged")
 	// ErrInUse is returned if another hub uses the database. A hub that has lost its connection
-	// returns it with task.ErrUnavailable from all writes if another hub has used the database
+	// returns it with ErrUnavailable from all writes if another hub has used the database
 	// since: it must be started again.
 	ErrInUse = errors.New("another hub is using the database")
 	// ErrRefused is returned by Open if the database refuses the user or a setting in the address, or has
 	// no such database.
 	ErrRefused = errors.New("database refuses the connection")
+	// ErrUnavailable is returned while the database cannot be reached, or fails.
+	ErrUnavailable = task.ErrUnavailable
 )
 
 var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/pgstore"
 )
 
@@ -14,7 +13,7 @@ import (
 func Example() {
 	db, err := pgstore.Open(context.Background(), "postgres://parley@127.0.0.1:1/parley", pgstore.Options{})
 	if err != nil {
-		fmt.Println(errors.Is(err, task.ErrUnavailable))
+		fmt.Println(errors.Is(err, pgstore.ErrUnavailable))
 		return
 	}
 	defer db.Close()

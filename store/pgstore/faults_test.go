@@ -226,7 +226,7 @@ func TestOlderSchemas(t *testing.T) {
 		t.Run(steps[have-1].Name, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Shared(t).Database(t)
-			config, err := Parse(url)
+			config, err := parseAddress(url)
 			if err != nil {
 				t.Fatal(err)
 			}

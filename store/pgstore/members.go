@@ -294,24 +294,24 @@ func Drain(ctx context.Context, address, id string) (there bool, err error) {
 
 // visit runs f with a connection of a program that is no hub. It never changes the layout.
 func visit(ctx context.Context, address string, f func(*conn) error) error {
-	config, err := Parse(address)
+	config, err := parseAddress(address)
 	if err != nil {
 		return err
 	}
 	tune(config, &Options{Timeout: defaultTimeout})
 	c, err := dial(ctx, config)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", Name(config), unavailable(err))
+		return fmt.Errorf("open %s: %w", addressName(config), unavailable(err))
 	}
 	defer func() { _ = c.close() }()
 	if err = c.limit(defaultTimeout); err == nil {
 		err = f(c)
 	}
 	if hasCode(err, "42P01") { // the table does not exist
-		return fmt.Errorf("%s: %w: no hub of this version has used the database", Name(config), ErrForeign)
+		return fmt.Errorf("%s: %w: no hub of this version has used the database", addressName(config), ErrForeign)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", Name(config), unavailable(err))
+		return fmt.Errorf("%s: %w", addressName(config), unavailable(err))
 	}
 	return nil
 }

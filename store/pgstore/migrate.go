@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
-// Schema is the name of the schema that holds all tables.
-const Schema = "parley"
+// schemaName is the name of the schema that holds all tables.
+const schemaName = "parley"
 
 // The keys of advisory locks are the same in all versions.
 const (
@@ -89,7 +89,7 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	}
 	if len(have) == 0 {
 		if err := c.script(ctx, foundation); err != nil {
-			return fmt.Errorf("create schema %s: %w", Schema, err)
+			return fmt.Errorf("create schema %s: %w", schemaName, err)
 		}
 	}
 	for i := len(have); i < len(steps); i++ {
@@ -155,7 +155,7 @@ func inspect(ctx context.Context, c *conn, settings string) (have, known int, er
 }
 
 // foundation is the part of the layout that never changes.
-const foundation = `CREATE SCHEMA IF NOT EXISTS ` + Schema + `;
+const foundation = `CREATE SCHEMA IF NOT EXISTS ` + schemaName + `;
 CREATE TABLE migrations (
 	step       BIGINT PRIMARY KEY,
 	name       BYTEA  NOT NULL,
@@ -188,7 +188,7 @@ func layout(ctx context.Context, c *conn) ([]applied, error) {
 	}
 	for i, row := range result.Rows {
 		if len(row[0]) != 8 || row[0][7] != byte(i+1) {
-			return nil, fmt.Errorf("%w: migration %d of schema %s is missing: restore a backup", ErrDamaged, i+1, Schema)
+			return nil, fmt.Errorf("%w: migration %d of schema %s is missing: restore a backup", ErrDamaged, i+1, schemaName)
 		}
 		steps = append(steps, applied{string(row[1]), string(row[2])})
 	}
@@ -198,13 +198,13 @@ func layout(ctx context.Context, c *conn) ([]applied, error) {
 // foreign returns an error if the schema contains tables, although not that of the layout.
 func foreign(ctx context.Context, c *conn) error {
 	const count = `SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-	WHERE n.nspname = '` + Schema + `'`
+	WHERE n.nspname = '` + schemaName + `'`
 	result := c.raw.ExecParams(ctx, count, nil, nil, nil, nil).Read()
 	switch {
 	case result.Err != nil:
 		return result.Err
 	case len(result.Rows) != 1 || string(result.Rows[0][0]) != "0":
-		return fmt.Errorf("%w: schema %s has other tables: use another database", ErrForeign, Schema)
+		return fmt.Errorf("%w: schema %s has other tables: use another database", ErrForeign, schemaName)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ type DB struct {
 // member beside them. The error names the database, never its password. It wraps task.ErrUnavailable if the database does not
 // answer, or ErrInUse, ErrNewer, ErrForeign, ErrEncoding or ErrDamaged if it cannot be used.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	config, err := Parse(address)
+	config, err := parseAddress(address)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	o.Lease = cmp.Or(o.Lease, cluster.DefaultLease)
 	tune(config, &o)
 	w := newWriter(config, &o)
-	name := Name(config)
+	name := addressName(config)
 	if err := w.first(ctx); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, unavailable(err))
 	}
@@ -108,8 +108,8 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Parse parses the address of a database. The error does not contain a password.
-func Parse(address string) (*pgconn.Config, error) {
+// parseAddress parses the address of a database. The error does not contain a password.
+func parseAddress(address string) (*pgconn.Config, error) {
 	config, err := pgconn.ParseConfig(address)
 	if err != nil {
 		// The error of the parser may repeat the address, and its way to leave out the password
@@ -119,8 +119,8 @@ func Parse(address string) (*pgconn.Config, error) {
 	return config, nil
 }
 
-// Name returns the address of a database without user and password, for messages.
-func Name(c *pgconn.Config) string {
+// addressName returns the address of a database without user and password, for messages.
+func addressName(c *pgconn.Config) string {
 	u := url.URL{Scheme: "postgres", Host: c.Host, Path: "/" + c.Database}
 	if c.Host != "" && c.Host[0] == '/' {
 		u.Host, u.RawQuery = "", url.Values{"host": {c.Host}}.Encode()
@@ -160,7 +160,7 @@ func tune(c *pgconn.Config, o *Options) {
 			settings[name] = value
 		}
 	}
-	settings["search_path"] = Schema // every statement depends on it
+	settings["search_path"] = schemaName // every statement depends on it
 	first["application_name"] = cmp.Or(first["application_name"], "parley")
 	c.RuntimeParams = first
 	c.AfterConnect = func(ctx context.Context, raw *pgconn.PgConn) error {

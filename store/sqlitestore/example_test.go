@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
@@ -25,8 +25,7 @@ func ExampleOpen() {
 	}
 	defer db.Close()
 
-	var store task.Store = db.Tasks()
-	page, err := store.List(context.Background(), &task.Query{Owner: "anna", Limit: 10})
-	fmt.Println(page.Total, err)
-	// Output: 0 <nil>
+	hub := &parley.Hub{Store: db.Tasks(), Memory: &parley.Memory{Notes: &parley.Notes{Store: db.Notes()}}}
+	fmt.Println(hub.Open(context.Background()))
+	// Output: <nil>
 }

@@ -289,7 +289,7 @@ func TestOnce(t *testing.T) {
 		}
 		began = time.Now()
 		third := h.startWorker(echo, func(w *worker.Worker) { w.Once = true })
-		if err := <-third.done; err != nil || time.Since(began) != worker.DefaultIdle {
+		if err := <-third.done; err != nil || time.Since(began) != 30*time.Second {
 			t.Errorf("without work it ended after %v: %v", time.Since(began), err)
 		}
 	})
