@@ -580,6 +580,50 @@ func TestConfirmBehindTheGate(t *testing.T) {
 	})
 }
 
+// TestChainBehindTheGate: an agent behind the gate asks agents elsewhere within the limits of the hub.
+func TestChainBehindTheGate(t *testing.T) {
+	bubble(t, func(w *fixture) {
+		w.set("bob", trust.Act, "desk")
+		var got *agent.DelegationContext
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			var err error
+			if got, err = agent.CallFrom(ctx).OutgoingDelegation(ctx); err != nil {
+				yield(nil, err)
+				return
+			}
+			yield(status(ec, a2a.TaskStateCompleted, "done"), nil)
+		}
+		w.start()
+		w.is(bob, w.send(bob, "desk", "go"), task.Completed, "done")
+		if got == nil || got.Hops == 0 || got.Budget == 0 {
+			w.t.Errorf("OutgoingDelegation = %+v, want the limits of the hub", got)
+		}
+	})
+}
+
+// TestLargeCheckpointBehindTheGate: a checkpoint that is too large together with that of the gate is
+// refused, and the previous one stays.
+func TestLargeCheckpointBehindTheGate(t *testing.T) {
+	bubble(t, func(w *fixture) {
+		w.set("bob", trust.Act, "desk")
+		w.traits = agent.Traits{AfterCrash: agent.Resume}
+		var large error
+		w.agent = func(ctx context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+			if err := agent.CallFrom(ctx).Checkpoint([]byte("small")); err != nil {
+				yield(nil, err)
+				return
+			}
+			large = agent.CallFrom(ctx).Checkpoint(make([]byte, agent.MaxCheckpoint))
+			yield(status(ec, a2a.TaskStateInputRequired, "which?"), nil) // the gate saves its own state with it
+		}
+		w.start()
+		w.is(bob, w.send(bob, "desk", "go"), task.InputRequired, "which?")
+		if !errors.Is(large, agent.ErrCheckpoint) {
+			w.t.Errorf("Checkpoint = %v, want ErrCheckpoint", large)
+		}
+	})
+}
+
 // asker asks one question and completes with the answer.
 func asker(_ context.Context, ec *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
 	if strings.HasPrefix(agent.Text(ec.Message), "answer") {

@@ -56,7 +56,7 @@ var fixed = []struct {
 	{"form of the console", constantOf{"internal/front/console", "maxForm"}, "the form is rejected"},
 	{"files in a form", constantOf{"internal/front/console", "maxUpload"}, "the form is rejected"},
 	{"notification of a remote agent", constantOf{"agent/remote", "maxCallback"}, "413"},
-	{"answer of a webhook", constantOf{"push", "maxAnswer"}, "the rest is not read"},
+	{"answer of a webhook", constantOf{"internal/webhooks", "maxAnswer"}, "the rest is not read"},
 	{"message to `/mcp`, unless `limits.body` is set", constantOf{"internal/llm/mcp/mcpserver", "Message"}, "413"},
 	{"arguments of a tool call at `/mcp`", constantOf{"internal/llm/mcp/mcpserver", "Arguments"}, "the result names the limit"},
 	{"result in the answer to a tool call at `/mcp`", constantOf{"internal/llm/mcp/mcpserver", "Result"}, "the part becomes a resource"},
