@@ -45,6 +45,9 @@ type refusedActions struct {
 	Reason string
 }
 
+// words returns the beginning of a text on one line.
+func words(text string) string { return clip.Fit(strings.Join(strings.Fields(text), " "), 80) }
+
 // operateView returns the actions on a task, of whose message a form repeats the first words.
 func (p *page) operateView(l *adminjson.TaskLog) operateView {
 	var v operateView
@@ -139,7 +142,7 @@ func agentActions(a adminjson.Agent) []action {
 // letterActions returns the actions of an administrator on a dead letter, on the page of a queue.
 func letterActions(l letterView, queue string) []action {
 	of := []field{{"id", l.ID}, {"queue", queue}}
-	subject := fmt.Sprintf("%s from %s: %s", l.Type, l.Source, clip.Fit(strings.Join(strings.Fields(l.Reason), " "), 80))
+	subject := fmt.Sprintf("%s from %s: %s", l.Type, l.Source, words(l.Reason))
 	return []action{
 		{
 			Path: "dead", Verb: "replay", Label: "Replay", Confirm: "Replay the letter", Title: "Replay this letter?", Subject: subject, Fields: of,
