@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	pb0 "github.com/a2aproject/a2a-go/a2apb"
 	pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
