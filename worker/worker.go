@@ -15,8 +15,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/outbound/card"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Defaults of a Worker.

@@ -19,8 +19,8 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
+	"github.com/parley-a2a/parley/task"
 )
 
 // startRing starts hubs with one agent each, which calls the agent of the next hub. The agent

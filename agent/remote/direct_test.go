@@ -16,7 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // cardlessPeer is a server with or without a card. It completes the messages sent to one path, and

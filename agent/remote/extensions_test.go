@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/agent/remote"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // TestExtensionsOfARepeatedSend kills the hub while its message is in flight: the next hub

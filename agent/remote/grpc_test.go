@@ -19,8 +19,8 @@ import (
 	"github.com/parley-a2a/parley/internal/outbound/caller"
 	"github.com/parley-a2a/parley/internal/outbound/transport"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/task"
 )
 
 // startGRPC serves the agent echo over gRPC, and a card at the URL that offers nothing else.

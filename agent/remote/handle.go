@@ -9,7 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/uuid"
 
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // handle is the checkpoint of a run, with which it resumes after a crash.

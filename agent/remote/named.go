@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/outbound/peer"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // maxNamed is how many contexts without a task are remembered.

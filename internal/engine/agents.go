@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/outbound/card"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // ErrNoAgent is returned if a named agent is not registered.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Auditor records what callers do to tasks. Its methods are called concurrently. They keep

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // TestRunsThatWaitElsewhere fills all places for such runs. Other runs start beside them,

@@ -6,7 +6,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/engine"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // The default agent is the one with the configured name while that is registered, otherwise the

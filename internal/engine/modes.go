@@ -10,7 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // checkModes checks the media types of a message, and those that its caller accepts in the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // pauses holds the paused agents, with the tasks that wait for them. The tasks are outside of

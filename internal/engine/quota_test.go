@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/apierror"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 func TestQuota(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	textclip "github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/suggest"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // errNoAgent returns the error for an agent that does not exist. It is the same as for a task

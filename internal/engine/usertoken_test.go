@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/limits"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/usertoken"
+	"github.com/parley-a2a/parley/task"
 )
 
 // shows asks for input with the token that it has; the second time it completes.

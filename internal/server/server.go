@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"syscall"
@@ -19,33 +18,21 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/command"
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/backup"
-	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/check/testagent"
-	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/directory/announce"
-	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/file/datadir"
-	"github.com/parley-a2a/parley/internal/file/policyfile"
-	"github.com/parley-a2a/parley/internal/file/tlsfile"
 	"github.com/parley-a2a/parley/internal/file/watch"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
-	"github.com/parley-a2a/parley/internal/front/conns"
 	"github.com/parley-a2a/parley/internal/front/httpfront"
-	"github.com/parley-a2a/parley/internal/front/inside"
 	"github.com/parley-a2a/parley/internal/hub"
-	"github.com/parley-a2a/parley/internal/llm"
-	"github.com/parley-a2a/parley/internal/llm/mcp/mcpclient"
-	"github.com/parley-a2a/parley/internal/outbound/inprocess"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/registry"
-	"github.com/parley-a2a/parley/internal/secret/openid"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
-	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
 // Hub is the hub that "parley serve" runs. Open creates one.
@@ -64,68 +51,6 @@ type Hub struct {
 	busParts  busParts
 	exchange  Exchange // that of a part; nil if the hub uses none
 	checker   checker  // checks other agents for administrators
-}
-
-// given are the options of a hub.
-type given struct {
-	cfg        *config.Config
-	load       func() (*config.Config, error)
-	commit     string
-	logger     *slog.Logger
-	level      *slog.LevelVar // that of the logger; nil if it cannot be changed
-	acceptLoss bool
-}
-
-// kept is what outlives the process.
-type kept struct {
-	dir       *datadir.Dir
-	db        *sqlitestore.DB // nil if the store is a database
-	stores    stores
-	storeName string // the path of db or the address of the database, without password
-	losses    []*sqlitestore.Loss
-	box       *seal.Sealer
-	audit     auditParts
-	parts     *blobstore.Externalizer // nil if all parts are in the log
-}
-
-// network is what the hub serves at its addresses.
-type network struct {
-	tls          *tlsfile.Source // nil if the listeners do not use TLS
-	listener     net.Listener
-	conns        *conns.Limit
-	grpcListener net.Listener // nil if gRPC has no listener of its own
-	server       *http.Server
-	grpc         *grpcbind.Binding
-}
-
-// accessParts decide who may do what.
-type accessParts struct {
-	keys      *auth.Keyring
-	providers []*openid.Provider // at which people sign in to the console
-	signing   signing
-	identity  identityParts
-	rules     *policy.Policy   // nil without a policy
-	policy    *policyfile.Live // nil unless the policy is a file
-	trust     trustParts
-}
-
-// running is the hub itself, and what it knows of others on its database.
-type running struct {
-	core    *hub.Hub
-	engine  *engine.Engine // that of core
-	broker  *broker.Broker
-	control *operator.Operator
-	keeper  *keeper.Keeper // nil if the hub uses its store alone
-	// topics are the changes of other hubs that this one has read. They belong to the keeper.
-	topics map[string]int64
-}
-
-// modelParts are what agents with models use.
-type modelParts struct {
-	models  map[string]llm.Provider
-	servers *mcpclient.Set      // the MCP servers whose tools models use
-	calls   *inside.Binding     // the A2A calls of models to agents of the hub
-	inside  inprocess.Transport // the transport of the tools of models to the hub
 }
 
 // Options are the options of Open. Config and Logger are required.

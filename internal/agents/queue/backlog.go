@@ -3,7 +3,7 @@ package queue
 import (
 	"time"
 
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Backlog is the state of the tasks of an agent that its workers perform, as far as this hub has

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/usertoken"
+	"github.com/parley-a2a/parley/task"
 )
 
 // TestWorkerKnowsTheCaller: the worker gets the identity, organisation and roles of the caller

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/internal/bus/natsbus/embedded"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/store/memstore"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/natstest"
+	"github.com/parley-a2a/parley/task"
 	"github.com/parley-a2a/parley/worker"
 )
 

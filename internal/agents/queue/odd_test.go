@@ -9,8 +9,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/jsonvalues"
+	"github.com/parley-a2a/parley/task"
 )
 
 // TestOddNeighbours puts a job with every JSON value in the place of every member into the heartbeats of a worker,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // Work of small messages is offered to a worker that has a free slot, at the topic of the worker. The

@@ -10,8 +10,8 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
+	"github.com/parley-a2a/parley/task"
 )
 
 // DefaultReconcile is the Reconcile of a Dispatcher without one: lost work is published again

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/execution"
-	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/task"
 )
 
 // A run whose work waits in its queue rests: it ends, and its task needs no goroutine and little
