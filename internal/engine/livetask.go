@@ -88,21 +88,6 @@ type unlogged struct {
 	refusal error
 }
 
-// noted is what the Outcome of a task needs.
-type noted struct {
-	// skill is the skill that the last message read by a run asked for. wanted holds the
-	// entries for the Observer, wantedBytes their total size.
-	skill       string
-	wanted      [][]byte
-	wantedBytes int
-	// waited is the time since loadedAt in which the task waited for a person.
-	waited waited
-	// loadedAt is the version at which the task was loaded; zero for one that was created in
-	// this process. ran is set once a message was run since.
-	loadedAt int64
-	ran      bool
-}
-
 // reading is the version of the task at which a run began to read a message: the last one before
 // the first event of its epoch, or until then the one at which this hub learned of the run.
 type reading struct{ message, at, epoch int64 }

@@ -287,3 +287,18 @@ func (e *Engine) recall(k ref, key task.Key, last int64, o *Outcome) error {
 	o.Bodies = past.wanted
 	return nil
 }
+
+// noted is what the Outcome of a task needs.
+type noted struct {
+	// skill is the skill that the last message read by a run asked for. wanted holds the
+	// entries for the Observer, wantedBytes their total size.
+	skill       string
+	wanted      [][]byte
+	wantedBytes int
+	// waited is the time since loadedAt in which the task waited for a person.
+	waited waited
+	// loadedAt is the version at which the task was loaded; zero for one that was created in
+	// this process. ran is set once a message was run since.
+	loadedAt int64
+	ran      bool
+}
