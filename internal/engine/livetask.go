@@ -76,7 +76,7 @@ type live struct {
 	followers []wake.Signal
 }
 
-// unlogged is what waiting callers learn that is not in the log.
+// unlogged holds the results for waiting callers that are not in the log.
 type unlogged struct {
 	// answer is the bare message with which the task ended.
 	answer []byte

@@ -288,7 +288,7 @@ func (e *Engine) recall(k ref, key task.Key, last int64, o *Outcome) error {
 	return nil
 }
 
-// noted is what the Outcome of a task needs.
+// noted holds the data for the Outcome of a task.
 type noted struct {
 	// skill is the skill that the last message read by a run asked for. wanted holds the
 	// entries for the Observer, wantedBytes their total size.

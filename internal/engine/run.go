@@ -86,7 +86,7 @@ type run struct {
 	emitted
 }
 
-// unstored is what a run has to store.
+// unstored holds the data of a run that is not durable.
 type unstored struct {
 	// out holds the events that are not durable. It is closed when further events are ignored: after a
 	// final or interrupted status, and when the run is fenced.

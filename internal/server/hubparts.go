@@ -38,7 +38,7 @@ type given struct {
 	acceptLoss bool
 }
 
-// kept is what outlives the process.
+// kept holds the data that outlives the process.
 type kept struct {
 	dir       *datadir.Dir
 	db        *sqlitestore.DB // nil if the store is a database
@@ -50,7 +50,7 @@ type kept struct {
 	parts     *blobstore.Externalizer // nil if all parts are in the log
 }
 
-// network is what the hub serves at its addresses.
+// network holds the listeners of the hub and their servers.
 type network struct {
 	tls          *tlsfile.Source // nil if the listeners do not use TLS
 	listener     net.Listener
@@ -60,7 +60,7 @@ type network struct {
 	grpc         *grpcbind.Binding
 }
 
-// accessParts decide who may do what.
+// accessParts authenticate and authorize callers.
 type accessParts struct {
 	keys      *auth.Keyring
 	providers []*openid.Provider // at which people sign in to the console
@@ -71,7 +71,7 @@ type accessParts struct {
 	trust     trustParts
 }
 
-// running is the hub itself, and what it knows of others on its database.
+// running is the hub itself, with the state of others on its database.
 type running struct {
 	core    *hub.Hub
 	engine  *engine.Engine // that of core
@@ -82,7 +82,7 @@ type running struct {
 	topics map[string]int64
 }
 
-// modelParts are what agents with models use.
+// modelParts serve agents with models.
 type modelParts struct {
 	models  map[string]llm.Provider
 	servers *mcpclient.Set      // the MCP servers whose tools models use

@@ -79,7 +79,7 @@ type published struct {
 	body *protocol.Work
 }
 
-// received is what the hub has still to store of the events of the worker.
+// received holds the events of the worker that are not durable.
 type received struct {
 	// delayed is an event that grantClaim has delayed until the worker takes longer; else nil.
 	delayed []byte
