@@ -148,6 +148,9 @@ func (shared) Entries(c tables.Conn, key task.Key, after int64) ([]task.Entry, e
 	return entries(c.(*conn), key, after)
 }
 
+// Damaged implements tables.WordIndex.
+func (shared) Damaged(err error) bool { return damaged(err) }
+
 // AllOf implements tables.WordIndex.
 func (shared) AllOf(words []string, begin bool) string {
 	end := "'"

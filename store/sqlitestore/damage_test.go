@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/task"
+	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 )
 
 // reports collects the damages of a store.
@@ -246,5 +247,46 @@ func TestDamagesAreBounded(t *testing.T) {
 	}
 	if n := db.Damages(); n != sqlstore.MaxDamages || len(met.all) != sqlstore.MaxDamages+5 || met.all[sqlstore.MaxDamages].First {
 		t.Errorf("%d damages, %d reports; want %d and %d", n, len(met.all), sqlstore.MaxDamages, sqlstore.MaxDamages+5)
+	}
+}
+
+// The index of texts passes over damaged tasks: a search finds the others.
+func TestTextsBesideDamage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil func(t *testing.T, path string)
+		found int
+	}{
+		"entry": {func(t *testing.T, path string) {
+			sql(t, path, "UPDATE entries SET data = x'ff00' WHERE place >> 24 = (SELECT key FROM tasks ORDER BY key LIMIT 1)")
+		}, 2},
+		"page of entries": {func(t *testing.T, path string) { rootPage(t, path, "entries") }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "parley.db")
+			db, err := Open(path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				e := created(task.Millis(i + 1))
+				e.Body = []byte(`{"messageId":"m","parts":[{"text":"apple"}]}`)
+				put(t, db.Tasks(), newHead("anna", fmt.Sprint("t", i)), e)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tt.spoil(t, path)
+			if db, err = Open(path, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			tasktest.IndexTexts(t, db.Tasks(), 10)
+			page, err := db.Tasks().List(t.Context(), &task.Query{Owner: "anna", Text: "apple", Limit: 10})
+			if err != nil || len(page.Heads) != tt.found || page.Partial {
+				t.Errorf("List = %d tasks, partial %v, %v; want %d", len(page.Heads), page.Partial, err, tt.found)
+			}
+		})
 	}
 }

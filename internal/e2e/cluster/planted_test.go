@@ -32,9 +32,9 @@ var plantedBugs = []planted{
 		// A hub that was paused writes to tasks that others have taken over.
 		"epoch",
 		[]edit{
-			{"task/apply.go", "case e.Epoch != 0 && e.Epoch != h.Run.Epoch:", "case false:"},
-			{"task/apply.go", "case e.Epoch != 0 && e.Seq <= h.Run.Seq:", "case false:"},
-			{"task/apply.go", "case e.Epoch != 0 && e.Seq > h.Run.Seq+1:", "case false:"},
+			{"internal/task/apply.go", "case session.Stale:\n\t\treturn", "case session.Stale:\n\t\t_ ="},
+			{"internal/task/apply.go", "case session.Repeated:\n\t\treturn", "case session.Repeated:\n\t\t_ ="},
+			{"internal/task/apply.go", "case session.Gap:\n\t\treturn", "case session.Gap:\n\t\t_ ="},
 			{"internal/engine/peers.go", "if r != nil && (h.Run.Epoch != r.epoch || ", "if r != nil && (false && "},
 			{"internal/engine/peers.go", "\te.suspended.Store(true)\n", "\te.suspended.Store(true)\n\tif e.suspended.Load() {\n\t\treturn\n\t}\n"},
 			{"store/pgstore/members.go", "ended != 0 {", "ended > 9 {"},

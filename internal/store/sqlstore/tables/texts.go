@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,6 +16,8 @@ import (
 type WordIndex interface {
 	// Entries returns a page of the entries of a task; see task.Log.Read.
 	Entries(c Conn, key task.Key, after int64) ([]task.Entry, error)
+	// Damaged reports whether an error of a connection is caused by stored data.
+	Damaged(err error) bool
 	// AllOf returns an expression of the index for tasks with all words, or with words that begin so.
 	AllOf(words []string, begin bool) string
 }
@@ -118,31 +121,49 @@ type newWords struct {
 	words string
 }
 
-// IndexTexts implements task.Texts.
+// errPassedOver ends a transaction that has met the damaged data of a task. The other tasks are indexed without it;
+// readers of the task report the damage.
+var errPassedOver = errors.New("the data of a task is damaged")
+
+// IndexTexts implements task.Texts. It passes over tasks whose data is damaged.
 func (t Tasks) IndexTexts(ctx context.Context, limit int) (more bool, err error) {
 	if limit <= 0 {
 		return false, fmt.Errorf("index texts: limit %d is not positive", limit)
 	}
 	var old, now indexed
 	var found []newWords
-	err = t.DB.View(ctx, func(c Conn) (err error) {
-		if old, err = readIndexed(c); err != nil {
-			return err
-		}
-		now, found = old, nil
-		var heads []task.Head
-		if heads, more, err = t.unindexed(c, &now, limit); err != nil {
-			return err
-		}
-		for i := range heads {
-			words, err := t.wordsOf(c, &heads[i])
-			if err != nil {
-				return fmt.Errorf("task %d: %w", heads[i].Key, err)
+	damaged := make(map[task.Key]bool)
+	for {
+		err = t.DB.View(ctx, func(c Conn) (err error) {
+			if old, err = readIndexed(c); err != nil {
+				return err
 			}
-			found = append(found, newWords{heads[i].Key, words})
+			now, found = old, nil
+			var heads []task.Head
+			if heads, more, err = t.unindexed(c, &now, limit); err != nil {
+				return err
+			}
+			for i := range heads {
+				key := heads[i].Key
+				if damaged[key] {
+					continue
+				}
+				words, err := t.wordsOf(c, &heads[i])
+				if err != nil && t.DB.Damaged(err) {
+					damaged[key] = true
+					return errPassedOver
+				}
+				if err != nil {
+					return fmt.Errorf("task %d: %w", key, err)
+				}
+				found = append(found, newWords{key, words})
+			}
+			return nil
+		})
+		if !errors.Is(err, errPassedOver) {
+			break
 		}
-		return nil
-	})
+	}
 	if err == nil && now != old {
 		err = t.DB.Write(ctx, func(c Conn) error { return setWords(c, old, now, found) })
 	}
