@@ -71,7 +71,7 @@ func (h *Handler) excerpt(ctx context.Context, t *task.Head, info *adminjson.Tas
 }
 
 // answerOf returns the first words of the first artifact in the entries, with the chunks that follow it, or
-// else of the last entry.
+// else of the last entry. They end with an ellipsis if the entries end within the artifact.
 func answerOf(entries []task.Entry, last *task.Entry) string {
 	var text string
 	var of *task.Entry
@@ -81,6 +81,9 @@ func answerOf(entries []task.Entry, last *task.Entry) string {
 			of, text = e, firstText(e.Body)
 		case of != nil && e.Kind == task.Artifact && e.Append && e.ArtifactID == of.ArtifactID:
 			text += firstText(e.Body)
+			if i == firstEntries-1 && !e.LastChunk {
+				text += "…"
+			}
 		}
 	}
 	if short := shorten(text); short != "" {
