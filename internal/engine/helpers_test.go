@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/enginetest"
 	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/internal/task"
@@ -116,8 +117,7 @@ func start(t testing.TB, cfg engine.Config, x a2asrv.AgentExecutor) *bench {
 
 func (b *bench) register(name task.Agent, x a2asrv.AgentExecutor) {
 	b.t.Helper()
-	card := &a2a.AgentCard{Name: string(name), Skills: []a2a.AgentSkill{{ID: string(name)}}}
-	if err := b.Register(engine.Agent{Name: name, Card: card, Executor: x}); err != nil {
+	if err := b.Register(enginetest.Agent(name, x)); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -130,6 +130,15 @@ func (b *bench) stop() error {
 		close(b.done)
 	}
 	return err
+}
+
+// stopsEmpty drains the engine, which must hold nothing afterwards.
+func (b *bench) stopsEmpty() {
+	b.t.Helper()
+	b.stop()
+	if got := engine.Holds(b.Engine); got != (engine.Held{}) {
+		b.t.Errorf("the engine holds %+v, want nothing", got)
+	}
 }
 
 func caller(id string) *op.Caller {

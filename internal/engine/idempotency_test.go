@@ -102,10 +102,7 @@ func TestKeyIsFreeAgain(t *testing.T) {
 	if got := b.send(key("k", text("hello"))).Head.State; got != task.Completed {
 		t.Errorf("state = %v, want COMPLETED", got)
 	}
-	b.stop()
-	if got := engine.Holds(b.Engine); got != (engine.Held{}) {
-		t.Errorf("the engine holds %+v, want nothing", got)
-	}
+	b.stopsEmpty()
 }
 
 // TestRepeatedFollowUpHoldsNothing repeats a message to a task that waits for its caller.
@@ -116,10 +113,7 @@ func TestRepeatedFollowUpHoldsNothing(t *testing.T) {
 	for range 2 {
 		b.send(key("k", reply(id, "red")))
 	}
-	b.stop()
-	if got := engine.Holds(b.Engine); got != (engine.Held{}) {
-		t.Errorf("the engine holds %+v, want nothing", got)
-	}
+	b.stopsEmpty()
 }
 
 func TestRepeatedMessageGetsTheSameTask(t *testing.T) {

@@ -134,10 +134,7 @@ func TestAnswerAtOnce(t *testing.T) {
 					if d := cmp.Diff(sdkTask(t, a), sdkTask(t, b.get(a.Head.ID))); d != "" {
 						t.Errorf("the stored task differs from the answer (-answer +stored):\n%s", d)
 					}
-					b.stop()
-					if got := engine.Holds(b.Engine); got != (engine.Held{}) {
-						t.Errorf("the engine holds %+v, want nothing", got)
-					}
+					b.stopsEmpty()
 				}
 				if d := cmp.Diff(plain(answers[false]), plain(answers[true])); d != "" {
 					t.Errorf("the answers differ (-stored first +at once):\n%s", d)
@@ -225,10 +222,7 @@ func TestAnswerAtOnceIsNotStored(t *testing.T) {
 				if got := b.send(text("b")).Head.State; got != task.Completed {
 					t.Errorf("the next task is %v, want COMPLETED", got)
 				}
-				b.stop()
-				if got := engine.Holds(b.Engine); got != (engine.Held{}) {
-					t.Errorf("the engine holds %+v, want nothing", got)
-				}
+				b.stopsEmpty()
 			})
 		})
 	}

@@ -26,8 +26,5 @@ const (
 	numStates     = AuthRequired + 1
 )
 
-// AgentNamed derives the name of an agent from its title.
-func AgentNamed(title string) Agent { return task.AgentNamed(title) }
-
 // ParseState returns the state with the protocol's name s, and whether there is one.
 func ParseState(s string) (State, bool) { return task.ParseState(s) }
