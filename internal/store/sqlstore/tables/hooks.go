@@ -67,7 +67,7 @@ func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
 }
 
 func (t Tasks) put(ctx context.Context, h *task.Hook) error {
-	stored, err := resultOf(ctx, t.DB.WriteAlone, func(c Conn) (int, error) {
+	stored, err := resultOf(ctx, t.DB.Write, func(c Conn) (int, error) {
 		n, err := c.Changed(qPutHook, hookValues(h)...)
 		if err != nil || n == 0 {
 			return 0, err
