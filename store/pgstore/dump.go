@@ -82,14 +82,14 @@ func dumpTables(ctx context.Context, c *conn, w *dump.Writer) error {
 }
 
 // nextKey has the lowest key that was not given out, as the table sequence of a dump.
-const nextKey = "(SELECT last_value + CASE WHEN is_called THEN 4096 ELSE 0 END AS next_key FROM task_keys) given"
+var nextKey = fmt.Sprintf("(SELECT last_value + CASE WHEN is_called THEN %d ELSE 0 END AS next_key FROM task_keys) given", keyBlock)
 
 // dumped are the tables of a dump that are made from several rows, or from others.
 var dumped = map[string]string{
 	"counters": "(SELECT scope, state, sum(n)::bigint AS n FROM counters GROUP BY scope, state) counted",
 	"sequence": nextKey,
 	"timeline": `(SELECT seq, n, data FROM timeline UNION ALL
-		SELECT (coalesce((SELECT seq + n - 1 FROM timeline ORDER BY seq DESC LIMIT 1), 0) + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data
+		SELECT (` + newest + ` + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data
 		FROM moments) numbered`,
 }
 

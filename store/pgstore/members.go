@@ -16,24 +16,24 @@ import (
 	"github.com/parley-a2a/parley/internal/task"
 )
 
-// nowMillis is the clock of the database, which decides when a lease ends.
-const nowMillis = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+// clock is the time of the database in milliseconds, which decides when a lease ends.
+const clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + nowMillis + ", tasks, drain"
+const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + clock + ", tasks, drain"
 
 var (
 	// Members join one after the other: each begins with this statement.
 	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch")
 	// The locks of the connection show that an earlier process with the same id has ended.
 	qEndSame = prepared(ending("2") + "ended = 0 AND (id = $1 OR holder = $2) FOR UPDATE)")
-	qForget  = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + nowMillis + " - 86400000")
-	qJoin    = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + nowMillis + ", " + nowMillis + ` + $7, 0, 0, 0,
+	qForget  = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + clock + " - 86400000")
+	qJoin    = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + clock + ", " + clock + ` + $7, 0, 0, 0,
 	(SELECT min(n) FROM generate_series(1, (SELECT count(*) + 1 FROM hubs WHERE ended = 0)) n
 	WHERE n NOT IN (SELECT slot FROM hubs WHERE ended = 0)))`)
-	qRenew    = prepared("UPDATE hubs SET lease_until = " + nowMillis + " + $2, tasks = $3 WHERE epoch = $1 AND ended = 0")
+	qRenew    = prepared("UPDATE hubs SET lease_until = " + clock + " + $2, tasks = $3 WHERE epoch = $1 AND ended = 0")
 	qLeave    = prepared(ending("1") + "epoch = $1 AND ended = 0 FOR UPDATE)")
 	qMembers  = prepared("SELECT " + memberColumns + " FROM hubs WHERE ended = 0 ORDER BY epoch")
-	qEndLost  = prepared(ending("2") + "ended = 0 AND epoch <> $1 AND lease_until < " + nowMillis + " FOR UPDATE)")
+	qEndLost  = prepared(ending("2") + "ended = 0 AND epoch <> $1 AND lease_until < " + clock + " FOR UPDATE)")
 	qDrain    = prepared("UPDATE hubs SET drain = 1 WHERE ended = 0 AND id = $1")
 	qAnnounce = prepared("SELECT pg_notify('" + channel + "', '0 !')")
 

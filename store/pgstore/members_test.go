@@ -269,14 +269,14 @@ func TestLongHint(t *testing.T) {
 	}
 }
 
-// hold begins a transaction of a hub that stores a task, and keeps it open until the returned function is
-// called, which waits for its end.
-func hold(t *testing.T, db *DB, alone bool) (release func() error) {
+// hold begins a transaction of a hub with a job, and keeps it open until the returned function is called, which
+// waits for its end.
+func hold(t *testing.T, db *DB, alone bool, job func(*writer) error) (release func() error) {
 	t.Helper()
 	held, ended, done := make(chan bool), make(chan bool), make(chan error, 1)
 	go func() {
 		done <- db.send(context.Background(), alone, func(w *writer) error {
-			err := w.conn.sync()
+			err := errors.Join(job(w), w.conn.sync())
 			close(held)
 			<-ended
 			return err
@@ -288,6 +288,8 @@ func hold(t *testing.T, db *DB, alone bool) (release func() error) {
 		return <-done
 	})
 }
+
+func nothing(*writer) error { return nil }
 
 // A member commits while a transaction of another one is open. The moments of that one get later positions,
 // although their row is older: no reader has passed them.
@@ -312,7 +314,7 @@ func TestSideBySide(t *testing.T) {
 	if err := errors.Join(other.run(qBeginNow), add()); err != nil {
 		t.Fatal(err)
 	}
-	release := hold(t, a, false)
+	release := hold(t, a, false, nothing)
 	defer release()
 	put(t, b, "second")
 	if page, err := b.Tasks().Timeline(t.Context(), 0, 9); err != nil || page.Newest != 2 {
@@ -332,12 +334,12 @@ func TestAlone(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Shared(t).Database(t)
 	a, b := openTest(t, url, asMember("a")), openTest(t, url, asMember("b"))
-	release := hold(t, a, true)
+	release := hold(t, a, true, nothing)
 	defer release()
 	order := make(chan string, 2)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := b.send(context.Background(), true, func(*writer) error { return nil }); err != nil {
+		if err := b.send(context.Background(), true, nothing); err != nil {
 			t.Error(err)
 		}
 		order <- "b"
@@ -441,24 +443,16 @@ func TestSweepBesideAChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, ended, done := make(chan bool), make(chan bool), make(chan error, 1)
-	go func() {
-		done <- a.write(context.Background(), func(w *writer) error {
-			s := w.conn.bind(qLockTask, int64(one.Key))
-			if _, err := s.changed(); err != nil {
-				return err
-			}
-			close(held)
-			<-ended
-			return nil
-		})
-	}()
-	<-held
+	release := hold(t, a, false, func(w *writer) error {
+		s := w.conn.bind(qLockTask, int64(one.Key))
+		_, err := s.changed()
+		return err
+	})
+	defer release()
 	if n, err := b.Tasks().Sweep(t.Context(), 100, 10); n != 1 || err != nil {
 		t.Errorf("Sweep = %d, %v, want the task that nobody changes", n, err)
 	}
-	close(ended)
-	if err := <-done; err != nil {
+	if err := release(); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := b.Tasks().Sweep(t.Context(), 100, 10); n != 1 || err != nil {
@@ -481,7 +475,7 @@ func TestStuckTransaction(t *testing.T) {
 	o := asMember("a")
 	o.Lease = 4 * time.Second // a busy machine opens the store within half of it
 	a := openTest(t, url, o)
-	release := hold(t, a, false)
+	release := hold(t, a, false, nothing)
 	defer release()
 	put(t, b, "one")
 	s.Exec(t, nameOf(url), "UPDATE parley.hubs SET lease_until = lease_until - 120000 WHERE id = 'a'")

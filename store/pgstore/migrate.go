@@ -122,7 +122,7 @@ const (
 
 // noMembers returns ErrInUse while hubs of an earlier version run.
 func noMembers(ctx context.Context, c *conn) error {
-	n, err := c.epoch(ctx, "SELECT count(*) FROM hubs WHERE ended = 0 AND lease_until > "+nowMillis)
+	n, err := c.epoch(ctx, "SELECT count(*) FROM hubs WHERE ended = 0 AND lease_until > "+clock)
 	if err == nil && n > 0 {
 		err = fmt.Errorf("%w: %d hubs of an earlier version, which cannot write beside this version: stop them first, then start this one", ErrInUse, n)
 	}

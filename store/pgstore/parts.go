@@ -36,9 +36,6 @@ func (db *DB) Parts(keep time.Duration) *Parts {
 	return &Parts{db, cmp.Or(keep, blobstore.DefaultKeep)}
 }
 
-// clock is the time of the database in milliseconds.
-const clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-
 // refColumns are the columns that describe a part.
 const refColumns = "size, media, filename, keep, stored"
 

@@ -20,13 +20,16 @@ const (
 	tidyMost = 4 * numberMost
 )
 
+// newest is the position of the newest moment; zero if there is none.
+const newest = "coalesce((SELECT seq + n - 1 FROM timeline ORDER BY seq DESC LIMIT 1), 0)"
+
 var (
 	qUnnumbered = prepared("SELECT count(*) FROM (SELECT FROM moments LIMIT 1) one")
 	qNumberLock = prepared("SELECT pg_advisory_xact_lock(" + strconv.FormatInt(numberLock, 10) + ")")
 
 	// Rows that are not committed yet get later positions. No position depends on an id, so that none is
 	// missing and none is passed.
-	qNumber = prepared(`WITH newest AS (SELECT coalesce((SELECT seq + n - 1 FROM timeline ORDER BY seq DESC LIMIT 1), 0) AS seq),
+	qNumber = prepared(`WITH newest AS (SELECT ` + newest + ` AS seq),
 	taken AS (DELETE FROM moments WHERE id IN (SELECT id FROM moments ORDER BY id LIMIT $1) RETURNING id, n, data)
 	INSERT INTO timeline SELECT (newest.seq + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data FROM taken, newest`)
 

@@ -72,7 +72,7 @@ func showCompare(p *page) error {
 		if v.OwnerA != "" {
 			f["scope"], f["owner"] = "all", v.OwnerA
 		}
-		list, err := p.taskList(f, "", rowsAtOnce)
+		list, err := p.taskList(f, "", compared+1)
 		if err != nil && refusedBy(err) == nil {
 			return err
 		}
