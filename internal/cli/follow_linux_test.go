@@ -42,7 +42,7 @@ func TestNoInotify(t *testing.T) {
 	}
 	testenv.Met(t, within(none).Run() == nil, "a user namespace with limits of its own")
 	hub := within(none + `; exec "$0" serve --listen 127.0.0.1:0 --bus off`)
-	var log lockedBuffer
+	var log testenv.Buffer
 	hub.Stdout, hub.Stderr = &log, &log
 	if err := hub.Start(); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // TestPolicyChangesWhileTheHubRuns changes the file of the policy under load. A caller that all
@@ -46,7 +47,7 @@ auth:
 		t.Fatal(err)
 	}
 	cfg.Listen, cfg.Data, cfg.Bus.URL, cfg.Engine.DrainTimeout, cfg.Policy.File = "127.0.0.1:0", t.TempDir(), "off", -1, path
-	var log lockedBuffer
+	var log testenv.Buffer
 	running, stop := running(t, cfg, slog.New(slog.NewTextHandler(&log, nil)))
 	h := &ruledHub{t: t, url: running.URL()}
 	send := func(who string) int {

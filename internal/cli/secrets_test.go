@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 	"github.com/parley-a2a/parley/internal/testing/tlstest"
 )
 
@@ -156,7 +157,7 @@ type secretHub struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	url     string
-	output  *lockedBuffer
+	output  *testenv.Buffer
 	web     *http.Client
 	outputs map[string]string
 }
@@ -167,7 +168,7 @@ func startSecretHub(t *testing.T, dir string, env ...string) *secretHub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &secretHub{t: t, output: new(lockedBuffer), outputs: make(map[string]string)}
+	h := &secretHub{t: t, output: new(testenv.Buffer), outputs: make(map[string]string)}
 	h.cmd = exec.Command(path, "serve", "--config", filepath.Join(dir, "parley.yaml"), "--listen", "127.0.0.1:0",
 		"--grpc-listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--log-level", "debug")
 	h.cmd.Env = append(append(os.Environ(), "GORACE="+noNap), env...)

@@ -36,12 +36,9 @@ type tlsHub struct {
 	t          *testing.T
 	acme, evil *tlstest.Authority
 	dir        string
-	log        *lockedBuffer
+	log        *testenv.Buffer
 	settings   *config.Config
 }
-
-// lockedBuffer is a buffer for several goroutines.
-type lockedBuffer = testenv.Buffer
 
 const buyerID = "spiffe://acme.example/agent/buyer"
 
@@ -62,7 +59,7 @@ auth:
 func startTLS(t *testing.T, more, rules string) *tlsHub {
 	t.Helper()
 	h := &tlsHub{
-		t: t, acme: tlstest.NewAuthority(t, "acme"), evil: tlstest.NewAuthority(t, "evil"), dir: t.TempDir(), log: new(lockedBuffer),
+		t: t, acme: tlstest.NewAuthority(t, "acme"), evil: tlstest.NewAuthority(t, "evil"), dir: t.TempDir(), log: new(testenv.Buffer),
 	}
 	h.acme.Write(t, h.dir, "acme")
 	h.acme.Issue(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}).Write(t, h.dir, "hub")

@@ -45,9 +45,6 @@ func (w testWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// logText is a log that can be read while other goroutines write.
-type logText = testenv.Buffer
-
 func envelope(id string) *bus.Envelope {
 	return &bus.Envelope{ID: id, Type: "test", Source: "test/1", Body: []byte(`"` + id + `"`)}
 }
@@ -386,7 +383,7 @@ func TestWrongPassword(t *testing.T) {
 	}
 	name := u.User.Username()
 	u.User = url.UserPassword(name, "CORRECT")
-	var log logText
+	var log testenv.Buffer
 	b := &amqpbus.Bus{URL: u.String(), Timeout: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	t.Cleanup(func() { b.Close() })
 	err = b.Publish(t.Context(), bus.Queue("q"), envelope("1")) // it does not wait for the timeout

@@ -435,7 +435,7 @@ func TestFailuresInSpans(t *testing.T) {
 // TestLogsNameTheTrace: errors in a run are logged with the trace and the id of its caller.
 func TestLogsNameTheTrace(t *testing.T) {
 	t.Parallel()
-	log := new(lockedBuffer)
+	log := new(testenv.Buffer)
 	h := &parley.Hub{Logger: slog.New(trace.LogHandler(slog.NewTextHandler(log, nil)))}
 	h.Handle(card("panics"), agentFunc(func(context.Context, *a2asrv.ExecutorContext, func(a2a.Event, error) bool) { panic("oh") }))
 	s, story := serve(t, h), newScenario(t)
@@ -451,6 +451,3 @@ func TestLogsNameTheTrace(t *testing.T) {
 	}
 	t.Errorf("log = %s, want a record of the panic", log)
 }
-
-// lockedBuffer is a buffer for concurrent use.
-type lockedBuffer = testenv.Buffer

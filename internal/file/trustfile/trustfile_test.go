@@ -19,9 +19,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// log is a writer that several goroutines may use.
-type log = testenv.Buffer
-
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -32,7 +29,7 @@ func write(t *testing.T, path, text string) {
 func TestTheFileIsReadLive(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), trustfile.Name)
-	logged := new(log)
+	logged := new(testenv.Buffer)
 	f := &trustfile.File{Paths: []string{filepath.Join(t.TempDir(), "none"), path}, Logger: slog.New(slog.NewTextHandler(logged, nil))}
 	updates := make(chan []trust.Entry, 10)
 	follow := func(entries []trust.Entry) { updates <- entries }

@@ -116,11 +116,8 @@ func (c *collector) take(path string, b []byte) error {
 	return nil
 }
 
-// journal holds log records, also of goroutines that are still running.
-type journal = testenv.Buffer
-
 // start calls Start with the variables of env and no others.
-func start(t *testing.T, c Config, env map[string]string) (*Telemetry, *journal) {
+func start(t *testing.T, c Config, env map[string]string) (*Telemetry, *testenv.Buffer) {
 	t.Helper()
 	for _, v := range os.Environ() {
 		if k, _, _ := strings.Cut(v, "="); strings.HasPrefix(k, "OTEL_") {
@@ -130,7 +127,7 @@ func start(t *testing.T, c Config, env map[string]string) (*Telemetry, *journal)
 	for k, v := range env {
 		t.Setenv(k, v)
 	}
-	log := new(journal)
+	log := new(testenv.Buffer)
 	c.Logger = slog.New(slog.NewTextHandler(log, nil))
 	tel, err := Start(t.Context(), c)
 	if err != nil {
