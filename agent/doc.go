@@ -34,5 +34,5 @@
 // # Testing
 //
 // A test can range over the events of an executor without a hub. CallFrom then returns nil, or the
-// Call of WithCall, and Flush returns at once.
+// Call of WithCall, and Flush returns immediately.
 package agent

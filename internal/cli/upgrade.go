@@ -28,17 +28,17 @@ func (c *upgradeCmd) Run(in interrupts, o *OS) error {
 	if !c.Check {
 		return usagef("give --check; to upgrade, back up, replace the program and start it")
 	}
-	todo := 0
+	hands := 0
 	for _, f := range c.examine(in.soft) {
 		if f.Level != doctor.OK {
-			todo++
+			hands++
 		}
 		if err := printFinding(o, &c.format, &f); err != nil {
 			return err
 		}
 	}
-	if todo > 0 {
-		return fmt.Errorf("%s before parley %s starts here", counted(todo, "thing")+" to do", version.Version)
+	if hands > 0 {
+		return fmt.Errorf("%s before parley %s starts here", counted(hands, "thing")+" to do", version.Version)
 	}
 	return nil
 }

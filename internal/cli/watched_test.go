@@ -101,7 +101,7 @@ func TestWatchLists(t *testing.T) {
 	}
 }
 
-// TestWatchElsewhere: a server that is not a hub, or that is not there, is an error at once.
+// TestWatchElsewhere: a server that is not a hub, or that is not there, is an error immediately.
 func TestWatchElsewhere(t *testing.T) {
 	t.Parallel()
 	sdk := startSDK(t.Cleanup)

@@ -321,7 +321,7 @@ func TestStalledReadersDoNotStopTheEnd(t *testing.T) {
 	select {
 	case <-h.log.seen:
 	default:
-		t.Error("no connection was cut, so nobody stalled")
+		t.Error("no connection was cut, so no sender stalled")
 	}
 	for data, more := sub.event(); more; data, more = sub.event() {
 		for _, state := range []string{"COMPLETED", "FAILED", "CANCELED"} {

@@ -110,7 +110,7 @@ type parameter struct {
 var parameters = map[string]parameter{
 	"action":           {text: "Only entries of this action, or of those below it, such as `key`."},
 	"actor":            {text: "Only entries of this principal."},
-	"after:duration":   {text: "The key remains valid for this duration, such as `24h`; without it, the key is revoked at once."},
+	"after:duration":   {text: "The key remains valid for this duration, such as `24h`; without it, the key is revoked immediately."},
 	"after:event":      {text: "The id of the last event that the caller has; `first` begins with the oldest stored event. Without it, the stream begins with the next event. The header `Last-Event-ID` takes precedence."},
 	"after:key":        {text: "The list begins behind this key: `after` of the page before."},
 	"after:number":     {text: "The page begins behind this entry: `next` of the page before.", schema: integer(0)},

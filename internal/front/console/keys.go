@@ -160,6 +160,6 @@ func keyActions(k *keyView, v *keysView) []action {
 	return []action{{
 		Path: "keys", Verb: "revoke", Label: "Revoke", Confirm: "Revoke the key", Title: "Revoke this key?", Danger: true,
 		Subject: fmt.Sprintf("Key %s of %s", k.ID, words(k.AgentID)), Fields: []field{{"id", k.ID}, {"find", v.Find}, {"all", all}},
-		Text: "The hub rejects it from now on, and ends its requests, streams and sign-ins at once. Tasks and webhooks of the caller stay. This cannot be undone.",
+		Text: "The hub rejects it from now on, and ends its requests, streams and sign-ins immediately. Tasks and webhooks of the caller stay. This cannot be undone.",
 	}}
 }
