@@ -64,6 +64,9 @@ type Hint struct {
 	// Keys are the tasks; All is set if there were too many to name.
 	Keys []task.Key
 	All  bool
+	// Cancels are open tasks with a cancel request, which their holder carries out. One may be missing, even if All
+	// is not set.
+	Cancels []task.Key
 	// Members is set if a hub has joined, left or was lost.
 	Members bool
 	// Data is set if data beside tasks has changed. It belongs to a topic.

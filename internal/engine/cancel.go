@@ -34,18 +34,13 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	mine, err := e.requestCancel(l)
-	if err != nil {
+	call := &cancelCall{c, r}
+	if err := e.requestCancel(l, call); err != nil {
 		e.abortAudit(c, event, err)
 		if errors.Is(err, task.ErrUnavailable) {
-			e.deferWork(l, func(u *pendingWork) { u.cancel = &cancelCall{c, r} })
+			e.deferWork(l, func(u *pendingWork) { u.cancel = call })
 		}
 		return nil, err
-	}
-	if h := l.snapshot(); mine && e.elsewhere(&h) {
-		l.releaseCancel() // the hub that holds the task passes the request to the agent
-	} else if mine {
-		e.startCancel(l, &cancelCall{c, r})
 	}
 	if err := awaitAudit(written); err != nil {
 		return nil, err
@@ -82,10 +77,34 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 // assigned to the caller: see claimCancel.
 func (e *Engine) startCancel(l *live, c *cancelCall) {
 	e.live.retain(l)
+	at := l.snapshot().CancelAt
 	started := e.work.run(func() {
 		defer e.live.release(l)
 		e.cancelTask(l, c.caller, c.request)
-		if left := l.releaseCancel(); left {
+		l.releaseCancel()
+		switch h := l.snapshot(); {
+		case h.CancelAt != at:
+			e.attendCancel(l) // a later request, after the agent has rejected this one
+		case h.CancelAt != 0 && h.State.Open():
+			e.scheduleRepair(l, nil)
+		}
+	})
+	if !started {
+		e.live.release(l)
+	}
+}
+
+// attendCancel carries out the cancel request of a task that this hub holds, unless a goroutine does. It is
+// called whenever another hub may have stored one, and whenever a goroutine gives up its claim to one.
+func (e *Engine) attendCancel(l *live) {
+	if h := l.snapshot(); h.CancelAt == 0 || h.State.Terminal() || h.Run.Holder != e.ownHolder() {
+		return
+	}
+	e.live.retain(l)
+	started := e.work.run(func() {
+		defer e.live.release(l)
+		if err := e.recoverCancel(l); err != nil {
+			e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
 			e.scheduleRepair(l, nil)
 		}
 	})
@@ -104,13 +123,11 @@ func (l *live) claimCancel() bool {
 	return free
 }
 
-// releaseCancel ends the assignment of claimCancel. It reports whether the request is still
-// stored and the task open.
-func (l *live) releaseCancel() bool {
+// releaseCancel ends the assignment of claimCancel.
+func (l *live) releaseCancel() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.canceling = false
-	return l.head.CancelAt != 0 && l.head.State.Open()
 }
 
 func notCancelable(h *task.Head) error {
@@ -120,28 +137,36 @@ func notCancelable(h *task.Head) error {
 	return apierror.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
 }
 
-// requestCancel makes the request durable. It reports whether this request is the first: then
-// the caller has to pass it to the agent.
-func (e *Engine) requestCancel(l *live) (mine bool, err error) {
-	err = e.change(l, func(c *task.Change) error {
-		mine = false
+// requestCancel makes the request durable, and carries it out in the background if it is the first one and no
+// other hub holds the task: that hub passes it to the agent.
+func (e *Engine) requestCancel(l *live, call *cancelCall) error {
+	var claimed, stored bool
+	err := e.change(l, func(c *task.Change) error {
+		stored = false
 		if c.Prev.State.Terminal() {
 			return notCancelable(&c.Prev)
 		}
 		if c.Prev.CancelAt != 0 {
 			return errUnchanged
 		}
-		mine = l.claimCancel() || mine
+		claimed = claimed || l.claimCancel() // before a repair can find a request that no goroutine carries out
+		stored = true
 		c.Next.CancelAt = now()
 		if c.Next.Run.Holder == "" {
 			c.Next.Run.Holder = e.ownHolder()
 		}
 		return nil
 	})
-	if mine && err != nil {
-		l.releaseCancel()
+	if !claimed {
+		return err
 	}
-	return mine, err
+	if h := l.snapshot(); err == nil && stored && !e.elsewhere(&h) {
+		e.startCancel(l, call)
+		return nil
+	}
+	l.releaseCancel()
+	e.attendCancel(l) // another hub may have stored a request meanwhile
+	return err
 }
 
 // cancelTask passes the request to the agent, and cancels the task.

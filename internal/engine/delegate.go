@@ -239,13 +239,9 @@ func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
 
 // cancelChild requests the cancellation of a child, and does not wait for it.
 func (e *Engine) cancelChild(l *live, c *op.Caller) {
-	r := &op.Cancel{ID: l.ref.id}
-	mine, err := e.requestCancel(l)
-	switch {
-	case err == nil && mine:
-		e.startCancel(l, &cancelCall{c, r})
-	case err != nil && !l.snapshot().State.Terminal():
-		e.deferWork(l, func(u *pendingWork) { u.cancel = &cancelCall{c, r} })
+	call := &cancelCall{c, &op.Cancel{ID: l.ref.id}}
+	if err := e.requestCancel(l, call); err != nil && !l.snapshot().State.Terminal() {
+		e.deferWork(l, func(u *pendingWork) { u.cancel = call })
 		e.cancelFailed(l, err)
 	}
 }

@@ -190,19 +190,36 @@ func (e *Engine) react(l *live, before, h *task.Head) {
 		r.lost.Store(true)
 		r.fence(causeOf(h.State))
 	}
-	if h.CancelAt == 0 || h.CancelAt == before.CancelAt || h.State.Terminal() || e.elsewhere(h) || h.Run.Holder != e.ownHolder() {
+	e.attendCancel(l)
+}
+
+// Attend carries out cancel requests that other hubs have stored for those of the tasks that this hub holds, also
+// if it has none of them loaded because their runs rest.
+func (e *Engine) Attend(ctx context.Context, keys []task.Key) error {
+	for _, key := range keys {
+		due, err := e.store.Due(ctx, key-1, 1)
+		if err != nil {
+			return fmt.Errorf("cancel requests: %w", err)
+		}
+		if len(due) == 1 && due[0].Key == key {
+			e.attendHead(ctx, &due[0])
+		}
+	}
+	return nil
+}
+
+// attendHead is attendCancel for a task that may not be loaded.
+func (e *Engine) attendHead(ctx context.Context, h *task.Head) {
+	if h.CancelAt == 0 || h.Run.Holder != e.ownHolder() {
 		return
 	}
-	e.live.retain(l)
-	started := e.work.run(func() {
-		defer e.live.release(l)
-		if err := e.recoverCancel(l); err != nil {
-			e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
-		}
-	})
-	if !started {
-		e.live.release(l)
+	l, err := e.open(ctx, ref{h.Owner, h.ID})
+	if err != nil {
+		e.cfg.Logger.Error("cancel task", "task", h.ID, "error", err)
+		return
 	}
+	defer e.live.release(l)
+	e.attendCancel(l)
 }
 
 // TakeOver continues the tasks of hubs that were lost, by the rules of a restart: those that

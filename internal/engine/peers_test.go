@@ -34,9 +34,10 @@ type hubs struct {
 	// tasksPerCaller and drainTimeout are those of hubs that join.
 	tasksPerCaller int
 	drainTimeout   time.Duration
-	// behind is called once, after the next head was read; ahead before each read of a log.
-	behind, ahead func()
-	work          sync.WaitGroup
+	// behind is called once, after the next head was read; ahead before each read of a log; before once, before
+	// the next change is stored.
+	behind, ahead, before func()
+	work                  sync.WaitGroup
 }
 
 // Head calls behind after it has read the head.
@@ -63,19 +64,32 @@ func (h *hubs) Read(ctx context.Context, key task.Key, after int64) ([]task.Entr
 	return h.Store.Read(ctx, key, after)
 }
 
-// Append passes a hint to all hubs.
+// Append calls before, and passes a hint to all hubs.
 func (h *hubs) Append(ctx context.Context, c *task.Change) error {
+	h.mu.Lock()
+	before := h.before
+	h.before = nil
+	h.mu.Unlock()
+	if before != nil {
+		before()
+	}
 	err := h.Store.Append(ctx, c)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	keys := []task.Key{c.Next.Key} // c is reused
+	keys, cancels := []task.Key{c.Next.Key}, c.Next.CancelAt != c.Prev.CancelAt // c is reused
 	for _, b := range h.all {
-		if !h.silent {
-			h.work.Go(func() { b.Follow(context.Background(), keys) })
+		if h.silent {
+			continue
 		}
+		h.work.Go(func() {
+			b.Follow(context.Background(), keys)
+			if cancels {
+				_ = b.Attend(context.Background(), keys)
+			}
+		})
 	}
 	return nil
 }
@@ -597,6 +611,75 @@ func TestCancelAtConflict(t *testing.T) {
 	a.wait(id, task.Canceled)
 	cancel()
 	<-done
+}
+
+// Two hubs store a cancel request for one task: the one that runs it does so second, and carries it out.
+func TestCancelAtTwoHubs(t *testing.T) {
+	t.Parallel()
+	h, began := new(hubs), make(chan context.Context, 1)
+	a, b := h.join(t, "a", untilStopped(began)), h.join(t, "b", words("not here"))
+	id := a.send(now(text("go"))).Head.ID
+	ctx := <-began
+	h.work.Wait()
+	done := make(chan error, 1)
+	h.mu.Lock()
+	h.before = func() {
+		go func() {
+			_, err := b.cancelTask(id)
+			done <- err
+		}()
+		for b.get(id).Head.CancelAt == 0 {
+			runtime.Gosched()
+		}
+	}
+	h.mu.Unlock()
+	if got, err := a.cancelTask(id); err != nil || got.Head.State != task.Canceled {
+		t.Errorf("Cancel = %+v, %v", got, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	<-ctx.Done()
+}
+
+// A task rests at one hub, which does not have it in memory. A cancel request at another hub reaches it by a hint, or
+// by a look at all open tasks if the hint is lost.
+func TestCancelRestingElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, silent := range map[string]bool{"Hint": false, "LostHint": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := new(hubs)
+				x := agent.With(resting(nil, make(chan *agent.Call, 1)), mayRest)
+				a, b := h.join(t, "a", x), h.join(t, "b", x)
+				id := a.send(now(text("go"))).Head.ID
+				synctest.Wait()
+				h.mu.Lock()
+				h.silent = silent
+				h.mu.Unlock()
+				done := make(chan error, 1)
+				go func() {
+					_, err := b.cancelTask(id)
+					done <- err
+				}()
+				synctest.Wait()
+				if silent {
+					if err := a.TakeOver(t.Context(), true); err != nil {
+						t.Error(err)
+					}
+					synctest.Wait()
+					b.Follow(t.Context(), []task.Key{b.get(id).Head.Key})
+				}
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				if got := b.get(id).Head.State; got != task.Canceled {
+					t.Errorf("the task is %v", got)
+				}
+			})
+		})
+	}
 }
 
 // The tasks of a lost hub are continued by their rules. The lost hub stores nothing for them, and

@@ -60,6 +60,7 @@ func (e *Engine) eachOrphan(ctx context.Context, op string, several int, take fu
 		}
 		for _, h := range heads {
 			after = h.Key
+			e.attendHead(ctx, &h)
 			if !e.orphaned(&h) {
 				continue
 			}

@@ -288,9 +288,14 @@ func (e *Engine) recoverCancel(l *live) error {
 	if err != nil {
 		return err
 	}
-	if l.claimCancel() {
-		e.startCancel(l, &cancelCall{c, &op.Cancel{ID: l.ref.id}})
+	if !l.claimCancel() {
+		return nil
 	}
+	if h := l.snapshot(); h.CancelAt == 0 || h.State.Terminal() {
+		l.releaseCancel() // another goroutine has carried it out meanwhile
+		return nil
+	}
+	e.startCancel(l, &cancelCall{c, &op.Cancel{ID: l.ref.id}})
 	return nil
 }
 

@@ -58,6 +58,9 @@ func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {
 		}
 	}
 	h.engine.Follow(ctx, hint.Keys)
+	if err := h.engine.Attend(ctx, hint.Cancels); err != nil {
+		h.logger.Debug("follow other hubs", "error", err) // found by a look at all open tasks
+	}
 	h.core.Refresh(ctx, hint.All, hint.Keys)
 	if all || hint.Data {
 		h.followTopics(ctx)

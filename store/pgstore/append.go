@@ -226,7 +226,7 @@ func (ch *change) answer() error {
 
 // addRest stores the entries and the data beside a change whose head is written.
 func (w *writer) addRest(ch *change) error {
-	w.hint.changed(ch.Next.Key)
+	w.hint.changed(ch.Next.Key, ch.Next.CancelAt != 0 && ch.Next.State.Open())
 	if ch.Prev.Rev != 0 && ch.Prev.Shown == task.Visible {
 		w.counters.Add(tables.Group{Scope: ch.scope.ID, State: ch.Prev.State}, -1)
 	}

@@ -15,8 +15,12 @@ import (
 // channel is the channel of notifications, in which members name their changes to each other.
 const channel = "parley"
 
-// maxHint is the largest size of a hint; PostgreSQL takes less than 8,000 bytes.
-const maxHint = 7900
+// These are the largest sizes of the text and of the cancel requests of a hint, which PostgreSQL takes if it is shorter
+// than 8,000 bytes in all.
+const (
+	maxHint    = 7000
+	maxCancels = 900
+)
 
 var (
 	qTopics     = prepared("SELECT name, n FROM topics")
@@ -30,14 +34,17 @@ var (
 // hint names changes to other members: keys of tasks, and topics.
 type hint struct {
 	text []byte
+	// cancels names the open tasks with a cancel request, whose holder may have them in no memory. These
+	// words are sent even if the text is too long.
+	cancels []byte
 	// full is set if the text is too long to be sent.
 	full   bool
 	topics []string
 }
 
-func (h *hint) reset() { *h = hint{text: h.text[:0], topics: h.topics[:0]} }
+func (h *hint) reset() { *h = hint{text: h.text[:0], cancels: h.cancels[:0], topics: h.topics[:0]} }
 
-func (h *hint) empty() bool { return len(h.text) == 0 && !h.full }
+func (h *hint) empty() bool { return len(h.text) == 0 && len(h.cancels) == 0 && !h.full }
 
 // add adds words, each after a space.
 func (h *hint) add(words []byte) {
@@ -46,15 +53,26 @@ func (h *hint) add(words []byte) {
 	}
 }
 
-// changed adds a task.
-func (h *hint) changed(key task.Key) {
+// addCancels adds words for cancel requests. Those that find no place are found by a look at all open tasks.
+func (h *hint) addCancels(words []byte) {
+	if len(h.cancels)+len(words) <= maxCancels {
+		h.cancels = append(h.cancels, words...)
+	}
+}
+
+// changed adds a task. The word for a cancel request is the negative key.
+func (h *hint) changed(key task.Key, cancel bool) {
 	var word [16]byte
 	h.add(strconv.AppendInt(append(word[:0], ' '), int64(key), 36))
+	if cancel {
+		h.addCancels(strconv.AppendInt(append(word[:0], ' '), -int64(key), 36))
+	}
 }
 
 // payload returns the notification of the member with an epoch.
 func (h *hint) payload(epoch int64) []byte {
 	text := strconv.AppendInt(nil, epoch, 36)
+	text = append(text, h.cancels...)
 	if h.full {
 		return append(text, " *"...)
 	}
@@ -123,6 +141,7 @@ func (f *follower) committed(epoch int64, h *hint, moments bool) {
 	if f.others.Load() && !h.empty() {
 		f.epoch = epoch
 		f.hint.add(h.text)
+		f.hint.addCancels(h.cancels)
 		f.hint.full = f.hint.full || h.full
 	}
 	if moments {

@@ -364,7 +364,11 @@ func parseHint(text string, own int64) (h cluster.Hint, ok bool) {
 		case word[0] == '@':
 			h.Data = true // the words after @ name the topics
 		default:
-			if key, err := strconv.ParseInt(word, 36, 64); err == nil {
+			switch key, err := strconv.ParseInt(word, 36, 64); {
+			case err != nil:
+			case key < 0:
+				h.Cancels = append(h.Cancels, task.Key(-key))
+			default:
 				h.Keys = append(h.Keys, task.Key(key))
 			}
 		}

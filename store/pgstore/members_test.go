@@ -256,10 +256,19 @@ func TestLongHint(t *testing.T) {
 	t.Parallel()
 	var h hint
 	for key := range task.Key(4000) {
-		h.changed(key + 1<<30)
+		h.changed(key+1<<30, key == 7)
 	}
-	if !h.full || len(h.text) > maxHint || string(h.payload(10)) != "a *" {
+	if !h.full || len(h.text) > maxHint || string(h.payload(10)) != "a -hra0hz *" {
 		t.Errorf("hint of %d bytes, full: %v, sent as %.20q", len(h.text), h.full, h.payload(10))
+	}
+	for key := range task.Key(4000) {
+		h.changed(key+1<<30, true)
+	}
+	if got := len(h.payload(1 << 60)); got >= 8000 {
+		t.Errorf("hint of %d bytes", got)
+	}
+	if h, ok := parseHint("a -hra0hz *", 11); !ok || !slices.Equal(h.Cancels, []task.Key{7 + 1<<30}) || len(h.Keys) > 0 {
+		t.Errorf("parseHint = %+v, %v; want a cancel request", h, ok)
 	}
 	if h, ok := parseHint("a *", 11); !ok || !h.All {
 		t.Errorf("parseHint = %+v, %v", h, ok)

@@ -338,11 +338,15 @@ func (k *Keeper) note(h cluster.Hint) {
 	} else {
 		w.Keys = append(w.Keys, h.Keys...)
 	}
+	w.Cancels = append(w.Cancels, h.Cancels...)
 	w.Data = w.Data || h.Data
 	k.mu.Unlock()
 	k.hinted.Send()
 	if h.Members {
 		k.renewNow.Send()
+	}
+	if h.Members && h.All {
+		k.takeNow.Send() // cancel requests may have been missed
 	}
 }
 

@@ -53,7 +53,7 @@ var plantedBugs = []planted{
 		// A hub renews its lease by its own clock.
 		"clock",
 		[]edit{
-			{"store/pgstore/members.go", `SET lease_until = " + nowMillis + " + $2,`, `SET lease_until = $2,`},
+			{"store/pgstore/members.go", `SET lease_until = " + clock + " + $2,`, `SET lease_until = $2,`},
 			{"store/pgstore/members.go", "s.int(lease.Milliseconds())\n\t\ts.int(int64(runs))", "s.int(time.Now().Add(lease).UnixMilli())\n\t\ts.int(int64(runs))"},
 		},
 		(*campaign).wrongClocks,
@@ -90,20 +90,28 @@ func TestPlantedBugs(t *testing.T) {
 	}
 }
 
-// plant builds a hub with edits, by an overlay of the module's files.
-func plant(t *testing.T, edits []edit) (path string) {
+// TestPlantedEdits: each bug can still be planted, which a change of the edited lines may have made impossible.
+func TestPlantedEdits(t *testing.T) {
+	t.Parallel()
+	for _, bug := range plantedBugs {
+		overlay(t, bug.edits)
+	}
+}
+
+// overlay writes edited copies of the module's files, and the file for the compiler that names them.
+func overlay(t *testing.T, edits []edit) (path string) {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	overlay := map[string]string{}
+	replaced := map[string]string{}
 	for i, e := range edits {
 		file := filepath.Join(root, e.file)
 		from := file
-		if overlay[file] != "" {
-			from = overlay[file]
+		if replaced[file] != "" {
+			from = replaced[file]
 		}
 		b, err := os.ReadFile(from)
 		if err != nil {
@@ -112,21 +120,27 @@ func plant(t *testing.T, edits []edit) (path string) {
 		if n := strings.Count(string(b), e.old); n != 1 {
 			t.Fatalf("%q occurs %d times in %s", e.old, n, e.file)
 		}
-		overlay[file] = filepath.Join(dir, fmt.Sprint(i)+".go")
-		if err := os.WriteFile(overlay[file], []byte(strings.Replace(string(b), e.old, e.new, 1)), 0o600); err != nil {
+		replaced[file] = filepath.Join(dir, fmt.Sprint(i)+".go")
+		if err := os.WriteFile(replaced[file], []byte(strings.Replace(string(b), e.old, e.new, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	text, err := json.Marshal(map[string]any{"Replace": replaced})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
+	path = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path = filepath.Join(dir, "hub")
-	build := exec.Command("go", "build", "-overlay", file, "-o", path, "github.com/parley-a2a/parley/cmd/parley")
+	return path
+}
+
+// plant builds a hub with edits.
+func plant(t *testing.T, edits []edit) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "hub")
+	build := exec.Command("go", "build", "-overlay", overlay(t, edits), "-o", path, "github.com/parley-a2a/parley/cmd/parley")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
