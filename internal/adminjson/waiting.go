@@ -24,13 +24,15 @@ const (
 	WaitsForWorker     = "no-worker"
 	WaitsInQueue       = "in-queue"
 	WaitsForRemote     = "agent-down"
+	WaitsForChild      = "delegated"
 	Runs               = "running"
 )
 
 // WaitingCodes are all codes of Waiting.
 var WaitingCodes = []string{
 	WaitsForAnswer, WaitsForPermission, WaitsForStore, WaitsForAgent, WaitsForResume, WaitsForContext, WaitsForRun,
-	WaitsForRecovery, WaitsForBroker, WaitsForWorker, WaitsInQueue, WaitsForRemote, Runs,
+	WaitsForRecovery, WaitsForBroker, WaitsForWorker, WaitsInQueue, WaitsForRemote, WaitsForChild,
+	Runs,
 }
 
 // Held reports whether something holds the task up. A nil Waiting is of a task that has ended, or of a

@@ -178,6 +178,23 @@ var ways = map[string]func(*testing.T) func() *adminjson.Waiting{
 		}
 		return e.reason(id)
 	},
+	adminjson.WaitsForChild: func(t *testing.T) func() *adminjson.Waiting {
+		e := newLoneEngine(t)
+		asks := agent.Func(func(ctx context.Context, x *a2asrv.ExecutorContext, _ func(a2a.Event, error) bool) {
+			_, _ = agent.CallFrom(ctx).Delegate(ctx, &agent.Delegation{Agent: "hangs", Message: x.Message})
+		})
+		if err := e.Register(engine.Agent{Name: "asks", Card: &a2a.AgentCard{Name: "asks"}, Executor: asks}); err != nil {
+			t.Fatal(err)
+		}
+		e.start()
+		e.Pause("hangs")
+		m := e.message("1")
+		m.Target.Agent = "asks"
+		if _, err := e.Send(t.Context(), e.caller, m); err != nil {
+			t.Fatal(err)
+		}
+		return e.reason(m.Message.TaskID)
+	},
 	adminjson.WaitsForStore: func(t *testing.T) func() *adminjson.Waiting {
 		e := newLoneEngine(t)
 		e.start()

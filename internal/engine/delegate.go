@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
-// childPage is the number of children that are read and canceled in one step.
+// childPage is the number of children that are read in one step.
 const childPage = 100
 
 // Delegate implements agent.Call.Delegate.
@@ -213,28 +214,61 @@ func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 // The requests are durable when it returns: a task that is canceled afterwards leaves no
 // running child behind, even if the hub crashes.
 func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
-	key := l.snapshot().Key
-	for after := task.Key(0); ; {
-		heads, err := task.Children(e.ctx, e.store, key, after, childPage)
+	for h, err := range e.children(e.ctx, l.snapshot().Key) {
 		if err != nil {
 			return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
 		}
-		for _, h := range heads {
-			after = h.Key
-			if !h.State.Open() || h.Visibility == task.Replied {
-				continue
-			}
-			child, err := e.open(e.ctx, ref{h.Owner, h.ID})
-			if err != nil {
-				return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
-			}
-			e.cancelChild(child, c)
-			e.live.release(child)
+		if !h.State.Open() || h.Visibility == task.Replied {
+			continue
 		}
-		if len(heads) < childPage {
-			return nil
+		child, err := e.open(e.ctx, ref{h.Owner, h.ID})
+		if err != nil {
+			return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
+		}
+		e.cancelChild(child, c)
+		e.live.release(child)
+	}
+	return nil
+}
+
+// children returns the tasks to which a task has delegated, in the order in which they were created.
+func (e *Engine) children(ctx context.Context, parent task.Key) iter.Seq2[*task.Head, error] {
+	return func(yield func(*task.Head, error) bool) {
+		for after := task.Key(0); ; {
+			heads, err := task.Children(ctx, e.store, parent, after, childPage)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range heads {
+				if !yield(&heads[i], nil) {
+					return
+				}
+				after = heads[i].Key
+			}
+			if len(heads) < childPage {
+				return
+			}
 		}
 	}
+}
+
+// AwaitedChild returns the oldest open task to which a task has delegated; nil if there is none among the first
+// thousand.
+func (e *Engine) AwaitedChild(ctx context.Context, parent task.Key) (*task.Head, error) {
+	n := 0
+	for h, err := range e.children(ctx, parent) {
+		if err != nil {
+			return nil, fmt.Errorf("children of task %d: %w", parent, err)
+		}
+		if !h.Ended() {
+			return h, nil
+		}
+		if n++; n == 1000 {
+			break
+		}
+	}
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // cancelChild requests the cancellation of a child, and does not wait for it.
@@ -426,19 +460,15 @@ func (s *spending) count(ctx context.Context, r *run) error {
 		s.counted = true
 		return nil
 	}
-	key, begun := r.live.snapshot().Key, 0
-	for after := task.Key(0); ; {
-		heads, err := task.Children(ctx, r.engine.store, key, after, childPage)
+	begun := 0
+	for _, err := range r.engine.children(ctx, r.live.snapshot().Key) {
 		if err != nil {
 			return err
 		}
-		begun += len(heads)
-		if len(heads) < childPage {
-			s.children, s.counted = begun, true
-			return nil
-		}
-		after = heads[len(heads)-1].Key
+		begun++
 	}
+	s.children, s.counted = begun, true
+	return nil
 }
 
 // deadlineGrace is added to the deadline of a run whose agent enforces its time itself, so that

@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -96,10 +97,28 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 	if e := w.elsewhere(t, name); e != nil {
 		return e
 	}
+	if d := w.delegated(t, name); d != nil {
+		return d
+	}
 	if t.State == task.Submitted {
 		return reason(adminjson.Runs, "", "agent %q has the message and has not reported yet", name)
 	}
 	return reason(adminjson.Runs, "", "agent %q is working on it", name)
+}
+
+// delegated returns why the task does not proceed to which a task has delegated; nil if there is none.
+func (w *waits) delegated(t *task.Head, name task.Agent) *adminjson.Waiting {
+	child, err := w.Logs.AwaitedChild(w.r.Context(), t.Key)
+	if err != nil || child == nil {
+		return nil // at the next look
+	}
+	maps.Copy(w.blocked, w.Logs.Blockages(child.Key))
+	why := w.of(child)
+	code := adminjson.WaitsForChild
+	if !why.Held() {
+		code = adminjson.Runs
+	}
+	return reason(code, why.Command, "agent %q waits for task %s, to which it has delegated: %s", name, child.ID, why.Text)
 }
 
 func reason(code, command, text string, args ...any) *adminjson.Waiting {
