@@ -120,7 +120,8 @@ func (c *topCmd) frame(ctx context.Context) (*topFrame, error) {
 		q.Set("scope", "all")
 	}
 	var agents adminjson.AgentList
-	var tasks adminjson.TaskList
+	var tasks, submitted adminjson.TaskList
+	page := "/tasks?pageSize=" + strconv.Itoa(max(c.Tasks, 1)) + "&" + q.Encode()
 	for _, ask := range []struct {
 		path string
 		out  any
@@ -128,16 +129,39 @@ func (c *topCmd) frame(ctx context.Context) (*topFrame, error) {
 		{"/status", &f.Status},
 		{"/agents", &agents},
 		{"/counts?" + q.Encode(), &f.Counts},
-		{"/tasks?pageSize=" + strconv.Itoa(max(c.Tasks, 1)) + "&" + q.Encode(), &tasks},
+		{page, &tasks},
+		{page + "&state=" + string(a2a.TaskStateSubmitted), &submitted}, // what is held up has not changed lately
 	} {
 		if err := c.ask(ctx, "GET "+adminapi.Root+ask.path, nil, ask.out); err != nil {
 			return nil, err
 		}
 	}
 	f.Agents = append([]adminjson.Agent{}, agents.Agents[:min(len(agents.Agents), maxTop)]...)
-	f.Tasks = append([]adminjson.TaskInfo{}, tasks.Tasks[:min(len(tasks.Tasks), c.Tasks)]...)
+	f.Tasks = heldFirst(tasks.Tasks, submitted.Tasks)
+	f.Tasks = f.Tasks[:min(len(f.Tasks), c.Tasks)]
 	f.Took = time.Since(f.At).Milliseconds()
 	return f, nil
+}
+
+// heldFirst returns the tasks of two lists: those that something holds up, the oldest of them first, and the others,
+// the last to change first.
+func heldFirst(lists ...[]adminjson.TaskInfo) []adminjson.TaskInfo {
+	all, seen := []adminjson.TaskInfo{}, map[a2a.TaskID]bool{}
+	for _, t := range slices.Concat(lists...) {
+		if !seen[t.TaskID] {
+			all, seen[t.TaskID] = append(all, t), true
+		}
+	}
+	slices.SortFunc(all, func(a, b adminjson.TaskInfo) int {
+		switch held := a.Waiting.Held(); {
+		case held != b.Waiting.Held():
+			return map[bool]int{true: -1, false: 1}[held]
+		case held:
+			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.TaskID, b.TaskID))
+		}
+		return cmp.Or(b.ChangedAt.Compare(a.ChangedAt), cmp.Compare(a.TaskID, b.TaskID))
+	})
+	return all
 }
 
 // text draws the frame. before is the previous one, or nil.
