@@ -48,7 +48,8 @@ type Options struct {
 	Stream string
 	// Memory makes a new stream keep everything in memory.
 	Memory bool
-	// Replicas is the number of servers that store a new stream. Zero means one.
+	// Replicas is the number of servers that store a new stream. Zero means three on a cluster, and one on a
+	// single server.
 	Replicas int
 	// MaxBytes is the size limit of a new stream. Zero means no limit but the server's.
 	MaxBytes int64
@@ -65,7 +66,6 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.URL, nats.DefaultURL)
 	setDefault(&o.Name, "parley")
 	setDefault(&o.Stream, DefaultStream)
-	setDefault(&o.Replicas, 1)
 	if o.Agent != "" {
 		setDefault(&o.Inbox, Inbox(o.Agent))
 		setDefault(&o.User, o.Agent)

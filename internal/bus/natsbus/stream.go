@@ -67,15 +67,20 @@ func (b *Bus) declare(ctx context.Context) error {
 	}
 	s, err := b.js.Stream(ctx, b.options.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		s, err = b.js.CreateStream(ctx, b.streamConfig())
+		s, err = b.create(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", b.options.Stream, err)
 	}
-	c := s.CachedInfo().Config
+	info := s.CachedInfo()
+	c := info.Config
 	if c.Retention != jetstream.WorkQueuePolicy || !slices.Contains(c.Subjects, queuePrefix+">") {
 		return fmt.Errorf("stream %s: it has subjects %q and retention %s, want %q and %s: %w",
 			b.options.Stream, c.Subjects, c.Retention, queuePrefix+">", jetstream.WorkQueuePolicy, errStream)
+	}
+	if info.Cluster != nil && info.Cluster.Name != "" && c.Replicas == 1 {
+		b.log.Warn("bus: one server of the cluster alone has the queues; \"nats stream edit\" gives the stream more replicas",
+			"stream", b.options.Stream, "server", info.Cluster.Leader)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,6 +100,25 @@ func (b *Bus) undeclare() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.declared = false
+}
+
+// errCodeNoCluster is the code with which a single server refuses replicas.
+const errCodeNoCluster jetstream.ErrorCode = 10074
+
+// create creates the stream, unless given otherwise with three replicas on a cluster.
+func (b *Bus) create(ctx context.Context) (jetstream.Stream, error) {
+	c := b.streamConfig()
+	if c.Replicas > 0 {
+		return b.js.CreateStream(ctx, c)
+	}
+	c.Replicas = 3
+	s, err := b.js.CreateStream(ctx, c)
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == errCodeNoCluster {
+		c.Replicas = 1
+		return b.js.CreateStream(ctx, c)
+	}
+	return s, err
 }
 
 func (b *Bus) streamConfig() jetstream.StreamConfig {

@@ -52,6 +52,7 @@ type Server struct {
 
 	program Program
 	tls     string // the lines of the configuration; empty without TLS
+	extra   string // more lines
 	dir     string
 	port    string
 	cmd     *exec.Cmd
@@ -90,7 +91,7 @@ func (s *Server) Start(t testing.TB) {
 		sync = "sync_interval: always"
 	}
 	file := filepath.Join(s.dir, "nats.conf")
-	text := fmt.Sprintf("listen: \"127.0.0.1:%s\"\njetstream {\n  store_dir: %q\n  %s\n}\n", s.port, filepath.Join(s.dir, "streams"), sync) + s.tls
+	text := fmt.Sprintf("listen: \"127.0.0.1:%s\"\njetstream {\n  store_dir: %q\n  %s\n}\n", s.port, filepath.Join(s.dir, "streams"), sync) + s.tls + s.extra
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -142,3 +143,28 @@ func (s *Server) Stop(t testing.TB) {
 
 // PID returns the process id of the running server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Cluster is servers that keep their streams together.
+type Cluster struct {
+	Servers []*Server
+	// URL has the addresses of all servers, separated by commas.
+	URL string
+}
+
+// StartCluster starts a cluster of three servers, which ends with t.
+func StartCluster(t testing.TB, p Program) *Cluster {
+	t.Helper()
+	c := new(Cluster)
+	var routes, urls []string
+	for i := range 3 {
+		port := strconv.Itoa(testenv.Port(t))
+		routes = append(routes, "nats-route://127.0.0.1:"+port)
+		c.Servers = append(c.Servers, &Server{program: p, extra: fmt.Sprintf("server_name: n%d\ncluster {\n  name: test\n  listen: \"127.0.0.1:%s\"\n", i, port)})
+	}
+	for _, s := range c.Servers {
+		s.extra += fmt.Sprintf("  routes: [%s]\n}\n", strings.Join(routes, ", "))
+		urls = append(urls, start(t, s).URL)
+	}
+	c.URL = strings.Join(urls, ",")
+	return c
+}
