@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,8 +23,8 @@ const DefaultTimeout = 10 * time.Second
 // Bus is a bus on RabbitMQ. URL is required; fields must not change once it is in use. Its
 // methods are safe for concurrent use.
 type Bus struct {
-	// URL is the address: amqp://user:password@host:port/vhost, or amqps for TLS. It appears in
-	// no log record and no error.
+	// URL is the address: amqp://user:password@host:port/vhost, or amqps for TLS. Those of the nodes of a cluster
+	// are separated by commas; each connection is to one that answers. It appears in no log record and no error.
 	URL string
 	// TLS is for amqps. If nil, the certificate must be valid for the host of URL.
 	TLS *tls.Config
@@ -67,14 +68,25 @@ func (b *Bus) begin() {
 
 // Check returns an error if the URL is invalid. It does not connect.
 func (b *Bus) Check() error {
-	u, err := url.Parse(b.URL)
-	if err != nil || u.Host == "" {
-		return errURL // the error of the parser would contain the password
-	}
-	if _, err := amqp.ParseURI(b.URL); err != nil {
-		return errURL
+	for _, node := range b.nodes() {
+		u, err := url.Parse(node)
+		if err != nil || u.Host == "" {
+			return errURL // the error of the parser would contain the password
+		}
+		if _, err := amqp.ParseURI(node); err != nil {
+			return errURL
+		}
 	}
 	return nil
+}
+
+// nodes returns the addresses of the nodes of the broker.
+func (b *Bus) nodes() []string {
+	nodes := strings.Split(b.URL, ",")
+	for i := range nodes {
+		nodes[i] = strings.TrimSpace(nodes[i])
+	}
+	return nodes
 }
 
 var errURL = errors.New("address of RabbitMQ is not amqp://user:password@host:port/vhost or amqps://…, " +
@@ -82,11 +94,15 @@ var errURL = errors.New("address of RabbitMQ is not amqp://user:password@host:po
 
 // address returns the address without secrets.
 func (b *Bus) address() string {
-	u, err := url.Parse(b.URL)
-	if err != nil {
-		return "?"
+	nodes := b.nodes()
+	for i := range nodes {
+		u, err := url.Parse(nodes[i])
+		if err != nil {
+			return "?"
+		}
+		nodes[i] = u.Scheme + "://" + u.Host + u.EscapedPath()
 	}
-	return u.Scheme + "://" + u.Host + u.EscapedPath()
+	return strings.Join(nodes, ",")
 }
 
 func (b *Bus) log() *slog.Logger {

@@ -113,9 +113,9 @@ func (c *connection) waitError(ctx context.Context, last error) error {
 // run connects and reconnects until ctx ends.
 func (c *connection) run(ctx context.Context) {
 	log, reach := c.bus.log().With("address", c.bus.address()), &c.bus.reachability
-	hungUp := false
-	for tries := 0; ctx.Err() == nil; tries++ {
-		s, err := c.open(ctx)
+	hungUp, nodes := false, c.bus.nodes()
+	for tries, node := 0, rand.IntN(len(nodes)); ctx.Err() == nil; tries, node = tries+1, (node+1)%len(nodes) {
+		s, err := c.open(ctx, nodes[node])
 		if again := errors.Is(err, amqp.ErrCredentials); again != hungUp {
 			if hungUp = again; again {
 				err = errClosedAtLogin
@@ -158,8 +158,8 @@ func (c *connection) set(s *session, err error) {
 	c.changed.Send()
 }
 
-// open connects.
-func (c *connection) open(ctx context.Context) (*session, error) {
+// open connects to a node of the broker.
+func (c *connection) open(ctx context.Context, node string) (*session, error) {
 	b := c.bus
 	config := amqp.Config{
 		Heartbeat: heartbeat, Locale: "en_US", Properties: amqp.NewConnectionProperties(),
@@ -179,7 +179,7 @@ func (c *connection) open(ctx context.Context) (*session, error) {
 		config.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	config.Properties.SetClientConnectionName(clientName(b.Name))
-	conn, err := amqp.DialConfig(b.URL, config)
+	conn, err := amqp.DialConfig(node, config)
 	if err != nil {
 		return nil, err
 	}
