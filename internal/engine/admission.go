@@ -97,8 +97,8 @@ func (a *admission) admit(ctx context.Context) (*admitted, error) {
 	if parent != nil {
 		parent.adopted(ad, a.caller)
 	}
-	if a.lineage == nil && !ad.repeated {
-		a.engine.notifyAdmitted(a.caller)
+	if a.lineage == nil && !ad.repeated && !a.caller.Principal.Anonymous() {
+		a.engine.cfg.Observer.Admitted(a.caller.Principal)
 	}
 	return ad, nil
 }
@@ -108,12 +108,15 @@ func (a *admission) check() error {
 	switch {
 	case a.engine.phase.Load() == draining:
 		return &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub is shutting down", RetryAfter: 5 * time.Second}
-	case a.engine.reconciler.full():
+	case a.engine.reconciler.size.Load() >= maxUncertainBytes:
 		return &apierror.Error{Err: apierror.ErrUnavailable, Message: "the hub cannot store this now", RetryAfter: 5 * time.Second}
 	case a.send.Push != nil && !a.engine.Pushes():
 		return errNoPush()
 	}
-	return checkIDs(&a.send.Message)
+	if err := checkID("message.taskId", string(a.send.Message.TaskID), maxTaskID); err != nil {
+		return err
+	}
+	return checkID("message.contextId", a.send.Message.ContextID, maxContextID)
 }
 
 // admitKeyed admits a message at most once, if it has a key.

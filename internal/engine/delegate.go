@@ -147,12 +147,6 @@ func (r *run) lineage(ctx context.Context) (*task.Lineage, error) {
 	return &task.Lineage{Parent: h.Key, Root: line.Root, Hops: line.Hops + 1}, nil
 }
 
-// canceled reports whether the task of the run is canceled, or cancellation is requested.
-func (r *run) canceled() bool {
-	h := r.live.snapshot()
-	return h.CancelAt != 0 || h.State == task.Canceled
-}
-
 // awaitChild waits until the child has ended or waits for input. A run that waits for a child
 // does not count as silent.
 func (r *run) awaitChild(ctx context.Context, ad *admitted) error {
@@ -309,7 +303,8 @@ func (a *admission) adopt(ctx context.Context) (*run, error) {
 // before the child existed.
 func (r *run) adopted(ad *admitted, c *op.Caller) {
 	r.live.childAdded()
-	if r.canceled() {
+	h := r.live.snapshot()
+	if h.CancelAt != 0 || h.State == task.Canceled {
 		r.engine.cancelChild(ad.live, c)
 	}
 }
@@ -507,7 +502,10 @@ func (r *run) enforceDeadline() (done func(), err error) {
 	}
 	due := time.AfterFunc(left, func() {
 		defer r.engine.work.leave()
-		r.failLate(dc.Deadline)
+		r.engine.cfg.Logger.Info("deadline has passed", "agent", r.agent.Name, "task", r.live.ref.id, "deadline", dc.Deadline)
+		r.status(task.Failed, "the deadline of the task has passed: "+dc.Deadline.UTC().Format(time.RFC3339Nano))
+		r.stop(errDeadline)
+		r.settle()
 	})
 	return func() {
 		if due.Stop() {
@@ -518,11 +516,3 @@ func (r *run) enforceDeadline() (done func(), err error) {
 
 // errDeadline is the cause with which the context of a late executor is canceled.
 var errDeadline = apierror.New(apierror.ErrUnavailable, "the deadline of the task has passed")
-
-// failLate fails the task of a run whose deadline has passed.
-func (r *run) failLate(deadline time.Time) {
-	r.engine.cfg.Logger.Info("deadline has passed", "agent", r.agent.Name, "task", r.live.ref.id, "deadline", deadline)
-	r.status(task.Failed, "the deadline of the task has passed: "+deadline.UTC().Format(time.RFC3339Nano))
-	r.stop(errDeadline)
-	r.settle()
-}

@@ -30,7 +30,9 @@ const goneAgent = "the agent of this task no longer exists"
 func (e *Engine) launch(s *ticket) []ticket {
 	a := e.agent(s.live.performer())
 	if a == nil {
-		e.fail(s.live, goneAgent)
+		if err := e.end(s.live, task.Failed, goneAgent, errFencedBy); err != nil && !errors.Is(err, context.Canceled) {
+			e.cfg.Logger.Error("fail task", "task", s.live.ref.id, "reason", goneAgent, "error", err)
+		}
 		return e.drop(s)
 	}
 	m, ok, err := e.take(s)
@@ -188,13 +190,6 @@ func ending(final task.Entry) step {
 		c.Next, c.Entries = h, []task.Entry{en}
 		c.Next.Visibility = task.Visible
 		return nil
-	}
-}
-
-// fail ends a task as FAILED with a reason. It logs the error if that cannot be stored.
-func (e *Engine) fail(l *live, reason string) {
-	if err := e.end(l, task.Failed, reason, errFencedBy); err != nil && !errors.Is(err, context.Canceled) {
-		e.cfg.Logger.Error("fail task", "task", l.ref.id, "reason", reason, "error", err)
 	}
 }
 

@@ -300,7 +300,11 @@ func (t *tree) farNews(n *treeNode) []Node {
 		if before.State == one.State && before.More == one.More && before.InputTokens == one.InputTokens && before.CostUSD == one.CostUSD && known {
 			continue
 		}
-		news = append(news, farNode(n, &one))
+		parent := one.ParentID
+		if parent == "" {
+			parent = n.Head.ID
+		}
+		news = append(news, Node{Head: task.Head{ID: one.ID, Agent: one.Agent}, Parent: parent, Depth: n.Depth + 1 + one.Depth, Far: &one, Via: n.Head.Agent, More: one.More})
 	}
 	n.farMore = n.farMore || n.farTree.More
 	return news
@@ -320,13 +324,4 @@ func (t *tree) has(one *tasktree.Task) bool {
 func (t *tree) reachable(n *treeNode, one *tasktree.Task) bool {
 	_, ok := n.farSeen[string(one.ParentID)]
 	return ok || one.ParentID == ""
-}
-
-// farNode returns a task below the remote task of n.
-func farNode(n *treeNode, one *tasktree.Task) Node {
-	parent := one.ParentID
-	if parent == "" {
-		parent = n.Head.ID
-	}
-	return Node{Head: task.Head{ID: one.ID, Agent: one.Agent}, Parent: parent, Depth: n.Depth + 1 + one.Depth, Far: one, Via: n.Head.Agent, More: one.More}
 }

@@ -119,7 +119,11 @@ func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error
 		if err != nil {
 			return nil, err
 		}
-		a.request = a.newRequest(name, key)
+		at := now()
+		a.request = &task.Request{
+			Key: key, Fingerprint: fingerprint(name, a.send, a.engine.Activated(name, a.caller.Extensions)),
+			At: at, Since: a.engine.since(at, a.send, key),
+		}
 		ad, err := a.engine.repeated(ctx, owner, name, a.request)
 		if ad != nil || err != nil {
 			return ad, err
@@ -135,15 +139,6 @@ func (a *admission) admitOnce(ctx context.Context, key string) (*admitted, error
 		}
 	}
 	return nil, &apierror.Error{Err: apierror.ErrUnavailable, Message: "others use the same idempotency key", RetryAfter: time.Second}
-}
-
-// newRequest returns the record that is stored with a message that has a key.
-func (a *admission) newRequest(name task.Agent, key string) *task.Request {
-	at := now()
-	return &task.Request{
-		Key: key, Fingerprint: fingerprint(name, a.send, a.engine.Activated(name, a.caller.Extensions)),
-		At: at, Since: a.engine.since(at, a.send, key),
-	}
 }
 
 // since returns the earliest time at which a request with the same key still counts at the

@@ -518,7 +518,11 @@ func (e *Engine) reload(l *live) error {
 		if err := e.unreadAgain(l, &have, &h); err != nil {
 			return err
 		}
-		e.publishForeign(l, &h)
+		if e.callerTasks != nil {
+			e.callerTasks.note(l.ref, e.atWork(&h))
+		}
+		l.publish(&task.Change{Next: h})
+		e.endParts(&h)
 		e.react(l, &before, &h)
 	}
 	return nil
@@ -538,15 +542,6 @@ func (e *Engine) unreadAgain(l *live, have, h *task.Head) error {
 	defer l.mu.Unlock()
 	l.inbox = inbox
 	return nil
-}
-
-// publishForeign publishes a head that another hub has stored, which notifies its own observers.
-func (e *Engine) publishForeign(l *live, h *task.Head) {
-	if e.callerTasks != nil {
-		e.callerTasks.note(l.ref, e.atWork(h))
-	}
-	l.publish(&task.Change{Next: *h})
-	e.endParts(h)
 }
 
 // await waits until done reports true, the context ends, MaxWait has passed, or the engine

@@ -21,14 +21,6 @@ const (
 	maxContextID = 256
 )
 
-// checkIDs checks the ids that the caller has chosen.
-func checkIDs(m *op.Message) error {
-	if err := checkID("message.taskId", string(m.TaskID), maxTaskID); err != nil {
-		return err
-	}
-	return checkID("message.contextId", m.ContextID, maxContextID)
-}
-
 func checkID(field, id string, limit int) error {
 	if len(id) > limit {
 		return apierror.Field(a2a.ErrInvalidParams, field, "longer than %d bytes", limit)

@@ -85,7 +85,15 @@ func (e *Engine) foldAnswer(ctx context.Context, l *live, h *task.Head) (folded,
 	}
 	large, err := e.foldLarge(ctx, h, most)
 	if errors.Is(err, errLargeLog) {
-		return e.foldHuge(ctx, h)
+		// One log is folded at a time: the next one waits for the memory that the first one is known to
+		// need.
+		select {
+		case e.foldingHuge <- struct{}{}:
+		case <-ctx.Done():
+			return folded{}, context.Cause(ctx)
+		}
+		defer func() { <-e.foldingHuge }()
+		return e.foldLarge(ctx, h, math.MaxInt)
 	}
 	return large, err
 }
@@ -154,18 +162,6 @@ func (f folded) with(ctx context.Context, hold *membudget.Hold) folded {
 		context.AfterFunc(ctx, hold.Release)
 	}
 	return f
-}
-
-// foldHuge folds a log above hugeLog. It folds one at a time: the next one waits for the
-// memory that the first one is known to need.
-func (e *Engine) foldHuge(ctx context.Context, h *task.Head) (folded, error) {
-	select {
-	case e.foldingHuge <- struct{}{}:
-	case <-ctx.Done():
-		return folded{}, context.Cause(ctx)
-	}
-	defer func() { <-e.foldingHuge }()
-	return e.foldLarge(ctx, h, math.MaxInt)
 }
 
 // maxReading limits the pages of logs that are read at one time while their sizes are not known.

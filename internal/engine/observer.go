@@ -8,7 +8,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/op"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -139,13 +138,6 @@ type Outcome struct {
 	Took time.Duration
 	// Bodies are the messages and artifacts that Interest.Bodies has selected.
 	Bodies [][]byte
-}
-
-// notifyAdmitted notifies the observer of a message that has become durable.
-func (e *Engine) notifyAdmitted(c *op.Caller) {
-	if !c.Principal.Anonymous() {
-		e.cfg.Observer.Admitted(c.Principal)
-	}
 }
 
 // notifyOutput notifies the observer of output that has become durable.

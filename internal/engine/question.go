@@ -47,12 +47,6 @@ const (
 	answerKey   = "parley.answer"
 )
 
-// hubAnswers reports whether the hub itself answers an entry of the run.
-func (r *run) hubAnswers(en *task.Entry) bool {
-	q := r.engine.cfg.Questions
-	return en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name) && !callsTool(en.Body)
-}
-
 // toolCallKey is a metadata key of parts that ask the caller to execute a tool, and of
 // the parts with the result.
 const toolCallKey = "tool_call_id"
@@ -92,12 +86,6 @@ func openQuestion(number int, body []byte) []byte {
 	b := append(rawjson.AppendString([]byte("{"), questionKey), `:{"number":`...)
 	b = append(strconv.AppendInt(b, int64(number), 10), `,"kind":"input","message":`...)
 	return rawjson.AppendString(b, id)
-}
-
-// pose marks a head as waiting for an answer of this process. While a head waits, its Attempt
-// counts the statuses that the hub has added to the question.
-func (e *Engine) pose(h *task.Head) {
-	h.Run.Holder, h.Run.Dispatch, h.Run.Attempt = e.ownHolder(), task.Asking, 0
 }
 
 // posed returns the version of the question for which a head waits.

@@ -211,7 +211,8 @@ func (r *run) emit(en task.Entry) bool {
 	if text := r.tooLarge(&en); text != "" {
 		en = r.live.statusEntry(task.Failed, text)
 	}
-	asks := r.hubAnswers(&en)
+	q := r.engine.cfg.Questions
+	asks := en.Kind == task.Status && en.State == task.InputRequired && q != nil && q.Takes(r.agent.Name) && !callsTool(en.Body)
 	if asks {
 		_ = r.awaitStored(r.ctx) // a question refers to the stored task
 		en = r.question(en)
@@ -361,7 +362,7 @@ func (r *run) unsaved() ([]task.Entry, extras) {
 }
 
 func (r *run) unsavedLocked() ([]task.Entry, extras) {
-	return r.out.Events(), r.extrasLocked()
+	return r.out.Events(), extras{r.checkpoints.upTo(r.out.Last()), r.records.upTo(r.out.Last())}
 }
 
 // badEvent is an event that the protocol forbids at its position.
@@ -402,7 +403,8 @@ func (r *run) apply(c *task.Change, batch []task.Entry, kept *extras) error {
 		c.Entries = append(c.Entries, en)
 		switch {
 		case posed != 0 && en.Seq == posed:
-			r.engine.pose(&c.Next)
+			// While a head waits, its Attempt counts the statuses that the hub has added to the question.
+			c.Next.Run.Holder, c.Next.Run.Dispatch, c.Next.Run.Attempt = r.engine.ownHolder(), task.Asking, 0
 		case en.Kind == task.Status && en.State == task.InputRequired:
 			rest(&c.Next)
 		}

@@ -218,7 +218,11 @@ func (w *watch) fire(r *run, quiet bool) {
 		w.arm(r, silence-idle, false)
 		return
 	}
-	r.silent(silence)
+	cause := fmt.Errorf("agent %q silent for %v", r.agent.Name, silence)
+	r.engine.cfg.Logger.Warn("agent sent no event in time; its task fails", "agent", r.agent.Name, "task", r.live.ref.id, "for", silence)
+	r.status(task.Failed, cause.Error())
+	r.stop(cause)
+	r.settle()
 }
 
 // touch records the time of an event of the run. at has a monotonic reading: if the wall clock is
@@ -233,15 +237,6 @@ func (w *watch) end(r *run) {
 	if w.timer != nil && w.timer.Stop() {
 		r.engine.work.leave()
 	}
-}
-
-// silent fails a task whose agent has yielded no event for d.
-func (r *run) silent(d time.Duration) {
-	cause := fmt.Errorf("agent %q silent for %v", r.agent.Name, d)
-	r.engine.cfg.Logger.Warn("agent sent no event in time; its task fails", "agent", r.agent.Name, "task", r.live.ref.id, "for", d)
-	r.status(task.Failed, cause.Error())
-	r.stop(cause)
-	r.settle()
 }
 
 // reveal shows a quiet task to callers.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
 )
@@ -71,14 +70,6 @@ var (
 	errNoTask    = errors.New("the task was refused by the store")
 )
 
-// mayStoreAnswer reports whether the answer of an agent with the given traits may be stored in the
-// change that stores the message of a new task. The caller must wait for the answer, and nothing
-// may be stored beside the message: the rows beside it belong to a task that is open.
-func (a *admission) mayStoreAnswer(t *agent.Traits) bool {
-	plain := a.lineage == nil && a.hook == nil && a.request == nil && a.recordRequest == nil && a.send.Message.TaskID == ""
-	return t.Pure && t.NoMessage && a.wait && plain
-}
-
 // startAhead starts the run of a new task before the task is stored, if the agent permits that. A
 // task whose id the caller has chosen may exist already, and would appear to have the run's output.
 // The caller holds l.write.
@@ -88,7 +79,10 @@ func (a *admission) mayStoreAnswer(t *agent.Traits) bool {
 // alone, and the run continues like any other.
 func (a *admission) startAhead(ch *task.Change) {
 	t := a.agent.traits()
-	waits := a.mayStoreAnswer(&t)
+	// The caller must wait for the answer, and nothing may be stored beside the message: the rows
+	// beside it belong to a task that is open.
+	plain := a.lineage == nil && a.hook == nil && a.request == nil && a.recordRequest == nil && a.send.Message.TaskID == ""
+	waits := t.Pure && t.NoMessage && a.wait && plain
 	if !waits && (!t.Away || a.send.Message.TaskID != "") {
 		return
 	}

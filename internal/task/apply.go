@@ -87,7 +87,10 @@ func Apply(h Head, e Entry) (Head, Entry, error) {
 	case Artifact:
 		h.Run.Disclosed = true
 		if e.LastChunk {
-			h.seal(&e)
+			// The slice is shared with earlier heads, so it is copied.
+			from := max(0, len(h.Sealed)+1-MaxSealed)
+			sealed := append(make([]a2a.ArtifactID, 0, len(h.Sealed)+1-from), h.Sealed[from:]...)
+			h.Sealed = append(sealed, e.ArtifactID)
 		}
 	case Other:
 		h.Run.Disclosed = true
@@ -167,12 +170,4 @@ func (h *Head) setStatus(e *Entry, message []byte) {
 		h.Run.Holder = ""
 		h.Run.Dispatch = Idle
 	}
-}
-
-// seal records that an artifact is complete. The slice is shared with earlier heads, so it is
-// copied.
-func (h *Head) seal(e *Entry) {
-	from := max(0, len(h.Sealed)+1-MaxSealed)
-	sealed := append(make([]a2a.ArtifactID, 0, len(h.Sealed)+1-from), h.Sealed[from:]...)
-	h.Sealed = append(sealed, e.ArtifactID)
 }
