@@ -34,7 +34,14 @@ func (j *job) fetch() error {
 			return err
 		}
 		if j.work.Large.Matches(whole) {
-			return j.setContent(whole)
+			var c protocol.Content
+			if err := json.Unmarshal(whole, &c); err != nil {
+				return fmt.Errorf("decode content of work: %w", err)
+			}
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.work.Message, j.work.Metadata, j.work.Others, j.work.Stored = c.Message, c.Metadata, c.Others, c.Stored
+			return nil
 		}
 		j.run.Logger.Warn("the fetched content does not match the work", "agent", j.run.Name, "task", j.key.task)
 	}
@@ -65,18 +72,6 @@ func (j *job) fetchAll(blob *protocol.Blob) ([]byte, error) {
 		})
 	}
 	return whole, nil
-}
-
-// setContent adds the fetched content to the work.
-func (j *job) setContent(whole []byte) error {
-	var c protocol.Content
-	if err := json.Unmarshal(whole, &c); err != nil {
-		return fmt.Errorf("decode content of work: %w", err)
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.work.Message, j.work.Metadata, j.work.Others, j.work.Stored = c.Message, c.Metadata, c.Others, c.Stored
-	return nil
 }
 
 // handlePiece passes a piece to fetchAll.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -225,34 +224,24 @@ func (j *job) handle(e *bus.Envelope) {
 	case protocol.TypeConfirm:
 		var c protocol.Confirm
 		if protocol.Decode(e.Body, &c) == nil {
-			j.confirm(e.Seq, &c)
+			j.buffer.confirm(e.Seq, c.Final)
+			if c.Resend > 0 {
+				j.buffer.resendFrom(c.Resend)
+			}
+			if c.MessageWaiting {
+				j.messageWaiting()
+			}
 		}
 	case protocol.TypePiece:
 		j.handlePiece(e)
 	case protocol.TypeCancel:
 		j.cancel(e)
 	case protocol.TypeDeny:
-		j.handleDeny(e)
+		var deny protocol.Deny
+		_ = json.Unmarshal(e.Body, &deny) // the reason is for people
+		j.run.Logger.Info("run stopped", "agent", j.run.Name, "task", j.key.task, "epoch", e.Epoch, "reason", deny.Reason)
+		j.end(fmt.Errorf("%w: %s", errStopped, deny.Reason))
 	}
-}
-
-// confirm handles the confirmation of the events up to number seq.
-func (j *job) confirm(seq int64, c *protocol.Confirm) {
-	j.buffer.confirm(seq, c.Final)
-	if c.Resend > 0 {
-		j.buffer.resendFrom(c.Resend)
-	}
-	if c.MessageWaiting {
-		j.messageWaiting()
-	}
-}
-
-// handleDeny ends a run that does not count.
-func (j *job) handleDeny(e *bus.Envelope) {
-	var deny protocol.Deny
-	_ = json.Unmarshal(e.Body, &deny) // the reason is for people
-	j.run.Logger.Info("run stopped", "agent", j.run.Name, "task", j.key.task, "epoch", e.Epoch, "reason", deny.Reason)
-	j.end(fmt.Errorf("%w: %s", errStopped, deny.Reason))
 }
 
 // end stops the job at once and closes its buffer.
@@ -311,15 +300,6 @@ func (j *job) apply(how bus.Settlement, deliveries ...*bus.Delivery) {
 		if d.Settle != nil { // not of work from the topic
 			j.run.logSettlement(d.Settle(ctx, how))
 		}
-	}
-}
-
-func (j *job) extend(ctx context.Context) {
-	j.mu.Lock()
-	all := slices.Clone(j.deliveries)
-	j.mu.Unlock()
-	for _, d := range all {
-		j.run.logSettlement(d.Extend(ctx))
 	}
 }
 

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
@@ -88,7 +89,12 @@ func (r *run) heartbeat(ctx context.Context) {
 		if h, ok := j.held(); ok {
 			held[j.hubTopic] = append(held[j.hubTopic], h)
 		}
-		j.extend(ctx)
+		j.mu.Lock()
+		all := slices.Clone(j.deliveries)
+		j.mu.Unlock()
+		for _, d := range all {
+			j.run.logSettlement(d.Extend(ctx))
+		}
 	}
 	for hub, jobs := range held {
 		for len(jobs) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -65,7 +66,7 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	}
 	r := &run{
 		ctx: ctx, ec: ec, call: call, yield: yield, name: cmp.Or(a.Queue, call.Agent), serial: a.Serial, again: a.Again,
-		key: taskKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID}, mail: newMailbox(), gone: make(chan struct{}),
+		key: taskKey{auth.PrincipalFrom(ctx).Owner(), ec.TaskID}, mail: &mailbox{wake: wake.New()}, gone: make(chan struct{}),
 	}
 	if err := protocol.JobAt(r.name).Check(); err != nil {
 		return nil, err
@@ -77,7 +78,9 @@ func (a *Agent) newRun(ctx context.Context, ec *a2asrv.ExecutorContext, yield fu
 	var err error
 	r.state, err = loadState(saved, string(r.name)+" "+call.Key)
 	if call.Saved == nil && call.Forgotten != nil {
-		r.state.renew()
+		if r.state.Tries > 0 || r.state.Published != 0 {
+			r.state = dispatchState{Key: r.state.Key, Delivery: r.state.Delivery + 1, Epoch: r.state.Epoch}
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -248,7 +248,14 @@ func (d *Dispatcher) unregister(r *run) []any {
 	if d.runs[r.key] == r {
 		delete(d.runs, r.key)
 		if r.resting {
-			d.restLocked(r)
+			at := rest{name: r.name, agent: r.call.Agent, queued: r.queued.Load(), waiting: r.waiting.Load(), repeats: r.repeats}
+			if !r.schedule.limit.IsZero() {
+				at.limit = r.schedule.limit.UnixMilli()
+			}
+			if d.resting == nil {
+				d.resting = make(map[taskKey]rest)
+			}
+			d.resting[r.key] = at
 		} else if r.waiting.Load() > 0 {
 			d.slots.note(r.name, -1)
 		}

@@ -55,7 +55,13 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 	}
 	switch delivery.Type {
 	case protocol.TypeBatch:
-		d.batch(ctx, delivery)
+		all, err := protocol.Split(delivery.Envelope)
+		if err != nil {
+			d.log().Warn("batch ignored, or a part of it", "from", delivery.Source, "error", err)
+		}
+		for _, e := range all {
+			d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, From: delivery.From, Number: delivery.Number})
+		}
 	case protocol.TypeClaim:
 		d.handleClaim(ctx, delivery)
 	case protocol.TypeHeartbeat:
@@ -66,17 +72,6 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 		d.handleFetch(ctx, delivery.Envelope)
 	default:
 		d.log().Debug("envelope ignored", "at", delivery.At, "type", delivery.Type, "from", delivery.Source)
-	}
-}
-
-// batch handles the messages of a batch.
-func (d *Dispatcher) batch(ctx context.Context, delivery *bus.Delivery) {
-	all, err := protocol.Split(delivery.Envelope)
-	if err != nil {
-		d.log().Warn("batch ignored, or a part of it", "from", delivery.Source, "error", err)
-	}
-	for _, e := range all {
-		d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, From: delivery.From, Number: delivery.Number})
 	}
 }
 

@@ -21,8 +21,6 @@ type mailbox struct {
 	others int
 }
 
-func newMailbox() *mailbox { return &mailbox{wake: wake.New()} }
-
 // put adds an item, or drops it if there are too many.
 func (m *mailbox) put(item any) {
 	m.mu.Lock()

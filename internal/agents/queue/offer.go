@@ -172,22 +172,3 @@ func (r *run) vacateLocked() {
 		r.slot = nil
 	}
 }
-
-// seeWorker notes a sign of life of the worker that has the task.
-func (r *run) seeWorker(now time.Time) {
-	r.d.mu.Lock()
-	defer r.d.mu.Unlock()
-	if r.slot != nil {
-		r.slot.seen = now
-	}
-}
-
-// handleLostOffer publishes work at the queue that a worker was offered and has not claimed.
-func (r *run) handleLostOffer(now time.Time) {
-	r.d.mu.Lock()
-	if r.slot != nil {
-		r.d.slots.forget(r.name, r.slot)
-	}
-	r.d.mu.Unlock()
-	r.publish(now)
-}

@@ -89,7 +89,12 @@ func (r *run) tick(now time.Time) {
 	case past(&r.schedule.limit, now):
 		r.fail("no worker of agent %q has taken the message within %v", r.call.Agent, r.d.maxWait())
 	case past(&r.schedule.offer, now):
-		r.handleLostOffer(now)
+		r.d.mu.Lock()
+		if r.slot != nil {
+			r.d.slots.forget(r.name, r.slot)
+		}
+		r.d.mu.Unlock()
+		r.publish(now)
 	case past(&r.schedule.publish, now):
 		r.publish(now)
 	case past(&r.schedule.checkpoint, now):
@@ -251,12 +256,5 @@ func (r *run) publish(now time.Time) {
 func (r *run) waitFor(since time.Time) {
 	if d := r.d.maxWait(); d > 0 {
 		r.schedule.limit = since.Add(d)
-	}
-}
-
-// republish publishes unclaimed work again, which may be lost.
-func (r *run) republish() {
-	if r.work != nil && !r.state.claimed() {
-		r.publish(time.Now())
 	}
 }

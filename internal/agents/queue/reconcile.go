@@ -59,7 +59,15 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 		case <-clock.C:
 			if by := d.clock.setBack(); by > 0 {
 				d.log().Warn("the clock was set back; publishing waiting work again", "by", by)
-				d.publishAll(ctx)
+				// A broker on this machine notes by the clock when it has sent an envelope to a worker. After
+				// the clock is set back, it would wait for that time before it sends the envelope of a lost
+				// worker to another one.
+				for _, b := range d.backlogs(time.UnixMilli(math.MaxInt64)) {
+					for _, r := range b.waiting {
+						r.mail.put(lostWork{})
+					}
+					d.rouseAll(ctx, b.resting, lostWork{})
+				}
 			}
 		case now := <-ticker.C:
 			if o != nil {
@@ -67,18 +75,6 @@ func (d *Dispatcher) reconcile(ctx context.Context) {
 			}
 			d.rouseAll(ctx, d.due(now), nudge{})
 		}
-	}
-}
-
-// publishAll publishes all unclaimed work again. A broker on this machine notes by the clock when
-// it has sent an envelope to a worker. After the clock is set back, it would wait for that time
-// before it sends the envelope of a lost worker to another one.
-func (d *Dispatcher) publishAll(ctx context.Context) {
-	for _, b := range d.backlogs(time.UnixMilli(math.MaxInt64)) {
-		for _, r := range b.waiting {
-			r.mail.put(lostWork{})
-		}
-		d.rouseAll(ctx, b.resting, lostWork{})
 	}
 }
 

@@ -39,7 +39,14 @@ func (r *run) report(delivery *bus.Delivery) {
 		r.rejectToken(rep.Worker)
 	case class == session.Gap:
 		r.renewLease()
-		r.requestMissing(rep)
+		// A large event has many pieces that take long to arrive, so one request covers all pieces that
+		// come before its answer.
+		if rep.Piece == nil {
+			r.requestResend()
+		} else if r.schedule.resend.IsZero() {
+			r.requestResend()
+			r.schedule.resend = time.Now().Add(resendInterval)
+		}
 	default:
 		r.renewLease()
 		r.unacked = append(r.unacked, delivery)
@@ -55,17 +62,10 @@ func (r *run) report(delivery *bus.Delivery) {
 func (r *run) renewLease() {
 	now := time.Now()
 	r.schedule.lease, r.schedule.extended = now.Add(r.d.lease()), false
-	r.seeWorker(now)
-}
-
-// requestMissing requests missing events. A large event has many pieces that take long to
-// arrive, so one request covers all pieces that come before its answer.
-func (r *run) requestMissing(rep *protocol.Report) {
-	if rep.Piece == nil {
-		r.requestResend()
-	} else if r.schedule.resend.IsZero() {
-		r.requestResend()
-		r.schedule.resend = time.Now().Add(resendInterval)
+	r.d.mu.Lock()
+	defer r.d.mu.Unlock()
+	if r.slot != nil {
+		r.slot.seen = now
 	}
 }
 

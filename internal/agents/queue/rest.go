@@ -58,18 +58,6 @@ func (r *run) mayRest(now time.Time) bool {
 	return s.limit.IsZero() || s.limit.Sub(now) > restMargin+2*r.d.reconcileInterval()
 }
 
-// restLocked notes that the task of r rests.
-func (d *Dispatcher) restLocked(r *run) {
-	at := rest{name: r.name, agent: r.call.Agent, queued: r.queued.Load(), waiting: r.waiting.Load(), repeats: r.repeats}
-	if !r.schedule.limit.IsZero() {
-		at.limit = r.schedule.limit.UnixMilli()
-	}
-	if d.resting == nil {
-		d.resting = make(map[taskKey]rest)
-	}
-	d.resting[r.key] = at
-}
-
 // forget removes a task that does not rest any more.
 func (d *Dispatcher) forget(k taskKey) {
 	d.mu.Lock()

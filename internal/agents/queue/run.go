@@ -204,9 +204,13 @@ func (r *run) handle(items []any) {
 		case *cancel:
 			r.handleCancel(item)
 		case undeliverable:
-			r.handleUndeliverable(item)
+			if !r.state.claimed() && item.delivery == r.state.Delivery {
+				r.fail("no worker of agent %q could take the message: %s", r.call.Agent, item.reason)
+			}
 		case queuesLost:
-			r.republish()
+			if r.work != nil && !r.state.claimed() {
+				r.publish(time.Now())
+			}
 		case lostWork:
 			r.replaceLost()
 		}
@@ -455,13 +459,6 @@ const cancelInterval = time.Second
 func (r *run) requestCancel(now time.Time) {
 	r.send(protocol.TypeCancel, 0, &protocol.Cancel{Metadata: r.cancel.metadata})
 	r.schedule.cancel = now.Add(cancelInterval)
-}
-
-// handleUndeliverable ends a task whose work the bus has moved to Dead, if no worker has it.
-func (r *run) handleUndeliverable(x undeliverable) {
-	if !r.state.claimed() && x.delivery == r.state.Delivery {
-		r.fail("no worker of agent %q could take the message: %s", r.call.Agent, x.reason)
-	}
 }
 
 // fail ends the task with a reason for its caller, and stops the worker.

@@ -91,14 +91,6 @@ func (s *dispatchState) release() {
 	s.Worker, s.Nonce, s.Token, s.Published, s.Seq, s.Ahead = "", "", nil, 0, 0, 0
 }
 
-// renew resets the place of a message that is dispatched anew: earlier publications and grants
-// do not count. It does nothing if there was none.
-func (s *dispatchState) renew() {
-	if s.Tries > 0 || s.Published != 0 {
-		*s = dispatchState{Key: s.Key, Delivery: s.Delivery + 1, Epoch: s.Epoch}
-	}
-}
-
 // validToken reports whether a token is that of the grant.
 func (s *dispatchState) validToken(token string) bool {
 	return s.claimed() && hmac.Equal(s.Token, hashed(token))
