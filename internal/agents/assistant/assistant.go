@@ -144,7 +144,7 @@ func (a *Assistant) query(ctx context.Context, ec *a2asrv.ExecutorContext, yield
 	if a.Presence != nil {
 		p = a.Presence(ctx)
 	}
-	callerOf(ctx, ec).conclude(yield, p.text(), map[string]any{"availability": string(p)})
+	callerOf(ctx, ec).conclude(yield, "The person is "+string(p)+".", map[string]any{"availability": string(p)})
 }
 
 // sendStatus yields a status with a text, and reports whether to continue.

@@ -18,8 +18,6 @@ const (
 	Away    Presence = "away"
 )
 
-func (p Presence) text() string { return "The person is " + string(p) + "." }
-
 const (
 	// hereFor is the time after an action for which the person counts as present. soonFor is
 	// the time in which the person is expected to return on the same day.

@@ -185,8 +185,6 @@ func (a *Agent) Cancel(ctx context.Context, ec *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-func (a *Agent) grace() time.Duration { return max(0, cmp.Or(a.Grace, DefaultGrace)) }
-
 // defaultQuiet is long for a program that ends after its last output, and short for a reader.
 const defaultQuiet = 50 * time.Millisecond
 

@@ -82,7 +82,7 @@ func (r *run) follow(ctx context.Context, yield yieldFunc, p *process) *ending {
 	var errTail tail
 	var watchers sync.WaitGroup
 	watchers.Go(func() { p.wait(); r.leave() })
-	watchers.Go(func() { p.guard(ctx, r.agent.grace()) })
+	watchers.Go(func() { p.guard(ctx, max(0, cmp.Or(r.agent.Grace, DefaultGrace))) })
 	watchers.Go(func() {
 		// The read ends with the program; its error has no further meaning.
 		_, _ = io.Copy(&errTail, p.stderr)

@@ -84,7 +84,9 @@ func (a *Agent) Execute(ctx context.Context, x *a2asrv.ExecutorContext) iter.Seq
 		}
 		t := &turn{agent: a, session: k, x: x, principal: p, yield: yield}
 		t.run(ctx)
-		a.release(at, k)
+		// The last user sets the timer.
+		<-k.slot
+		a.removeUser(at, k)
 	}
 }
 
@@ -121,12 +123,6 @@ func (a *Agent) acquire(ctx context.Context, at sessionKey) (*session, error) {
 	}
 }
 
-// release releases the turn. The last user sets the timer.
-func (a *Agent) release(at sessionKey, k *session) {
-	<-k.slot
-	a.removeUser(at, k)
-}
-
 // removeUser removes one user of k. If it was the last one, forget sets the timer, or closes the
 // Conversation if the Agent is closed.
 func (a *Agent) removeUser(at sessionKey, k *session) {
@@ -141,7 +137,14 @@ func (a *Agent) removeUser(at sessionKey, k *session) {
 		a.busy.Add(1)
 		k.timer = time.AfterFunc(idle, func() {
 			defer a.busy.Done()
-			a.expire(at, k)
+			a.mu.Lock()
+			if k.users > 0 || a.sessions[at] != k {
+				a.mu.Unlock()
+				return
+			}
+			delete(a.sessions, at)
+			a.mu.Unlock()
+			a.end(k)
 		})
 	}
 	a.mu.Unlock()
@@ -156,18 +159,6 @@ func (a *Agent) stopLocked(k *session) {
 		a.busy.Done()
 	}
 	k.timer = nil
-}
-
-// expire closes a Conversation that has been idle.
-func (a *Agent) expire(at sessionKey, k *session) {
-	a.mu.Lock()
-	if k.users > 0 || a.sessions[at] != k {
-		a.mu.Unlock()
-		return
-	}
-	delete(a.sessions, at)
-	a.mu.Unlock()
-	a.end(k)
 }
 
 // end closes the Conversation of k, which has no other users.

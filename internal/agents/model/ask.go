@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/llm"
+	"github.com/parley-a2a/parley/internal/llm/guard"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 )
 
@@ -72,9 +73,13 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 }
 
 func (s *session) request(c *Choice) *llm.Request {
+	parts := []guard.Text{guard.Operator(strings.TrimSpace(s.agent.SystemPrompt)), s.frame}
+	if (len(s.tools.list) > 0 || !s.frame.IsEmpty() || s.t.labelled()) && s.agent.Screening != ScreenOff {
+		parts = append(parts, guard.Words(guard.Notice))
+	}
 	return &llm.Request{
 		Model: c.Model, Tools: s.tools.list, MaxTokens: s.agent.MaxTokens, Temperature: s.agent.Temperature,
-		Messages: fit(s.agent.instructions(s), s.t.items, s.tools.size, s.budget.Context),
+		Messages: fit(guard.Join("\n\n", slices.DeleteFunc(parts, guard.Text.IsEmpty)...), s.t.items, s.tools.size, s.budget.Context),
 	}
 }
 
@@ -85,7 +90,7 @@ func (s *session) listen(ctx context.Context, c *Choice, r *llm.Request) (*turn,
 	stalled := publicError("it was silent for %v", s.budget.Stall)
 	watch := time.AfterFunc(s.budget.Stall, func() { cancel(stalled) })
 	defer watch.Stop()
-	s.out.reset()
+	s.out = output{sealed: s.out.sealed}
 	var g gathering
 	for d, err := range c.Provider.Complete(ctx, r) {
 		if err != nil {

@@ -188,15 +188,6 @@ func (t *transcript) arriving() bool {
 	return n > 0 && t.items[n-1].arrived != nil
 }
 
-// arrive adds a notice about dispatched work.
-func (t *transcript) arrive(a *arrived) error {
-	if err := t.with(a.Key, func(c *call) { c.arrived = a }); err != nil {
-		return err
-	}
-	t.items = append(t.items, item{messages: []llm.ChatMessage{chatMessage("user", a.Text)}, arrived: a})
-	return nil
-}
-
 // answering reports whether the model should answer with the results that have arrived since
 // the caller's last message. It should not if an agent waits for the model.
 func (t *transcript) answering() bool {

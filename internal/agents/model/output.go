@@ -20,9 +20,6 @@ type output struct {
 	sealed bool
 }
 
-// reset begins a message.
-func (o *output) reset() { *o = output{sealed: o.sealed} }
-
 // add writes a piece of text.
 func (o *output) add(s *session, text string) {
 	if o.holds {

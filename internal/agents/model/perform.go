@@ -49,7 +49,11 @@ func (w *work) report(p llm.Progress) {
 // agents, are performed concurrently; the others one after the other.
 func (s *session) perform(ctx context.Context, open []*call) error {
 	for len(open) > 0 && !s.gone {
-		batch := s.batch(open)
+		n := 0
+		for n < len(open) && n < sideBySide && s.harmless(open[n]) {
+			n++
+		}
+		batch := open[:max(n, 1)]
 		open = open[len(batch):]
 		if err := s.together(ctx, batch); err != nil {
 			return err
@@ -64,15 +68,6 @@ const (
 	sameCalls = 3
 	mostSame  = 5
 )
-
-// batch returns the first calls that may be performed concurrently.
-func (s *session) batch(open []*call) []*call {
-	n := 0
-	for n < len(open) && n < sideBySide && s.harmless(open[n]) {
-		n++
-	}
-	return open[:max(n, 1)]
-}
 
 // harmless reports whether a call may be performed concurrently with others.
 func (s *session) harmless(c *call) bool {

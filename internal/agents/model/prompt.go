@@ -13,15 +13,6 @@ import (
 	"github.com/parley-a2a/parley/internal/memory"
 )
 
-// instructions returns the first message of every request.
-func (a *Agent) instructions(s *session) guard.Text {
-	parts := []guard.Text{guard.Operator(strings.TrimSpace(a.SystemPrompt)), s.frame}
-	if (len(s.tools.list) > 0 || !s.frame.IsEmpty() || s.t.labelled()) && a.Screening != ScreenOff {
-		parts = append(parts, guard.Words(guard.Notice))
-	}
-	return guard.Join("\n\n", slices.DeleteFunc(parts, guard.Text.IsEmpty)...)
-}
-
 // chatMessage returns a message to the model. Messages of the hub are made here alone: a guard.Text states
 // whose words it has.
 func chatMessage(role string, text guard.Text) llm.ChatMessage {

@@ -116,7 +116,11 @@ func (s *session) limited(ctx context.Context, c *call, q *Question) (*result, e
 	if s.agent.Limit == nil || q.Works || c.intent {
 		return nil, nil
 	}
-	loop, err := s.agent.Limit(ctx, q, c.message())
+	var arguments struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal([]byte(c.Function.Arguments), &arguments) // the tool reports invalid arguments
+	loop, err := s.agent.Limit(ctx, q, arguments.Message)
 	if err != nil {
 		return nil, err
 	}
@@ -159,15 +163,6 @@ func (s *session) refused(ctx context.Context, c *call) (*result, error) {
 		return nil, nil
 	}
 	return &result{Key: c.key, Text: guard.Words(notAlone), Error: true, Open: &open{Question: *q, ID: uuid.NewString()}}, nil
-}
-
-// message returns the message of a call to an agent.
-func (c *call) message() string {
-	var arguments struct {
-		Message string `json:"message"`
-	}
-	_ = json.Unmarshal([]byte(c.Function.Arguments), &arguments) // the tool reports invalid arguments
-	return arguments.Message
 }
 
 // continuedTask returns the task that a call sends a message to. It is empty if the call begins a
@@ -275,35 +270,24 @@ func (s *session) surface(ctx context.Context, t *turn) (bool, error) {
 	if len(waiting) == 0 {
 		return false, nil
 	}
-	asks := surfaced(waiting, s.ec.TaskID, t.Message.Content.Text())
+	asks := &Surfaced{Question: waiting[0].Question, ID: waiting[0].ID, Asker: s.ec.TaskID, Draft: t.Message.Content.Text()}
+	for _, o := range waiting[1:] {
+		asks.Text += fmt.Sprintf("\n\nThe agent %q asks: %s", o.Agent, o.Text)
+	}
 	if err := s.agent.Gate.Surface(ctx, asks); err != nil {
 		return false, fmt.Errorf("put the question of %q into the inbox: %w", asks.Agent, err)
 	}
-	ev := agent.Status(s.ec, a2a.TaskStateInputRequired, a2a.NewTextPart(asks.words()))
+	text := fmt.Sprintf("The agent %q asks: %s", asks.Agent, strings.TrimSpace(asks.Text))
+	if draft := strings.TrimSpace(asks.Draft); draft != "" {
+		text += "\n\nProposed answer: " + draft
+	}
+	ev := agent.Status(s.ec, a2a.TaskStateInputRequired, a2a.NewTextPart(text))
 	ev.Status.Message.ID = asks.ID
 	ev.Metadata = map[string]any{
 		"reason": "agent_delegate:input_required", "task_id": string(asks.Task), "agent_id": string(asks.Agent), "draft": asks.Draft,
 	}
 	s.emit(ev, nil)
 	return true, nil
-}
-
-// surfaced joins questions to one, with the model's proposed answer.
-func surfaced(all []*open, asker a2a.TaskID, draft string) *Surfaced {
-	asks := &Surfaced{Question: all[0].Question, ID: all[0].ID, Asker: asker, Draft: draft}
-	for _, o := range all[1:] {
-		asks.Text += fmt.Sprintf("\n\nThe agent %q asks: %s", o.Agent, o.Text)
-	}
-	return asks
-}
-
-// words returns the text for the person.
-func (q *Surfaced) words() string {
-	text := fmt.Sprintf("The agent %q asks: %s", q.Agent, strings.TrimSpace(q.Text))
-	if draft := strings.TrimSpace(q.Draft); draft != "" {
-		text += "\n\nProposed answer: " + draft
-	}
-	return text
 }
 
 // withdraw withdraws the questions that the caller has decided about.

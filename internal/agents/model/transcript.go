@@ -90,7 +90,11 @@ func (t *transcript) apply(r *record) error {
 	case r.Result != nil:
 		return t.with(r.Result.Key, func(c *call) { c.result = r.Result })
 	case r.Arrived != nil:
-		return t.arrive(r.Arrived)
+		if err := t.with(r.Arrived.Key, func(c *call) { c.arrived = r.Arrived }); err != nil {
+			return err
+		}
+		t.items = append(t.items, item{messages: []llm.ChatMessage{chatMessage("user", r.Arrived.Text)}, arrived: r.Arrived})
+		return nil
 	}
 	return nil // a record of a later version
 }
