@@ -36,10 +36,6 @@ type counted struct {
 	stale <-chan struct{}
 }
 
-func newTally() *tally {
-	return &tally{turn: make(chan struct{}, 1), latest: make(map[string]*counted)}
-}
-
 // countEvents sends the counts of tasks, and again after changes, until the caller disconnects or the
 // hub stops.
 func (h *Handler) countEvents(w http.ResponseWriter, r *http.Request) {

@@ -213,7 +213,9 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.once.Do(func() { h.mux, h.tally = h.serveMux(), newTally() })
+	h.once.Do(func() {
+		h.mux, h.tally = h.serveMux(), &tally{turn: make(chan struct{}, 1), latest: make(map[string]*counted)}
+	})
 	r = escaped(r)
 	if p := r.URL.EscapedPath(); path.Clean(p) != p || slashInName(p) { // a ServeMux would redirect
 		h.fail(w, r, errNoPath)

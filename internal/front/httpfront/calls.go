@@ -42,7 +42,12 @@ func (x *exchange) ownSend(r *op.Send) (err error) {
 	r.NewIDs = x.takesIDs()
 	r.Wrap = !x.wantsResult()
 	if x.shape != dialect.V1 {
-		x.foreign(r)
+		r.Dialect = uint8(x.shape)
+		r.NewIDs = false
+		r.Task = dialect.Of(x.shape).Serving.Tasks
+		if r.Push != nil {
+			r.Push.Dialect = uint8(x.shape)
+		}
 	}
 	if x.usesAliases() {
 		dialect.ForJob(r, x.front.cfg.Engine.Offers)

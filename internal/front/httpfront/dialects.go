@@ -91,16 +91,6 @@ func (x *exchange) usesAliases() bool {
 	return ok && dialect.Of(profile).Serving.Aliases
 }
 
-// foreign completes a message that came in another dialect.
-func (x *exchange) foreign(r *op.Send) {
-	r.Dialect = uint8(x.shape)
-	r.NewIDs = false
-	r.Task = dialect.Of(x.shape).Serving.Tasks
-	if r.Push != nil {
-		r.Push.Dialect = uint8(x.shape)
-	}
-}
-
 // showsEnded reports whether a subscriber gets a task that has ended instead of an error.
 // Some clients subscribe with GET without reading the task first, and fail if the task has ended
 // meanwhile; the kits and SDKs subscribe with POST.

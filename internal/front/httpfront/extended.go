@@ -15,17 +15,6 @@ import (
 // that is unknown until its body is read.
 func (x *exchange) mayIdentify() bool { return x.route.rpc || x.route.kind == atExtendedCard }
 
-// identifyCardCaller is identify for requests that may be for the extended card, which a token may
-// authorize.
-func (x *exchange) identifyCardCaller() error {
-	v, err := x.front.cfg.Engine.AuthenticateCard(x.r.Context(), x.front.cfg.Auth, x.credentials())
-	if err != nil {
-		return err
-	}
-	x.cardCaller, x.caller.Principal = &v, v.Principal
-	return nil
-}
-
 // credentials returns the credentials of the request.
 func (x *exchange) credentials() *auth.Request {
 	r := &auth.Request{Header: x.r.Header.Values, RemoteAddr: x.r.RemoteAddr}

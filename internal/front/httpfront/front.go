@@ -60,7 +60,7 @@ func New(cfg Config) *Front {
 		prefix:  prefixOf(cfg.PublicURL),
 		limiter: cfg.Engine.Limiter(),
 		memory:  cfg.Engine.Memory(),
-		spool:   newSpool(cfg.SpoolDir, cfg.Limits.Spool),
+		spool:   &spool{dir: cfg.SpoolDir, most: cfg.Limits.Spool, turns: make(chan struct{}, 1)},
 		token:   cfg.Engine.ExtendedCards().Token != "",
 		filler:  dialect.Decoder{Fill: true},
 		keys:    cfg.Engine.TakesKeys(),
@@ -117,7 +117,13 @@ func (f *Front) answer(x *exchange) {
 	defer x.conclude()
 	defer x.free()
 	defer x.recovered()
-	x.deadlines()
+	// The deadline of the answer is set when it is written.
+	if x.r.ContentLength != 0 {
+		x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))
+	}
+	if x.r.Header["Expect"] != nil {
+		x.writeSoon()
+	}
 	if err := x.precheck(); err != nil {
 		x.fail(err)
 		return
@@ -202,7 +208,11 @@ func (x *exchange) precheck() error {
 		methods = x.methods
 	}
 	if !x.route.allows(x.r.Method, methods) {
-		return notAllowed(x.r.Method, methods)
+		return &httpError{
+			status: http.StatusMethodNotAllowed,
+			allow:  methods,
+			err:    apierror.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", x.r.Method, methods),
+		}
 	}
 	return x.encoding()
 }
@@ -228,14 +238,6 @@ func (x *exchange) somewhere() bool {
 		return x.front.cfg.Metadata != nil
 	}
 	return true
-}
-
-func notAllowed(method, allow string) error {
-	return &httpError{
-		status: http.StatusMethodNotAllowed,
-		allow:  allow,
-		err:    apierror.New(a2a.ErrMethodNotFound, "method %s is not allowed here; allowed: %s", method, allow),
-	}
 }
 
 // serve answers a request for a served path.
@@ -341,17 +343,6 @@ func (x *exchange) agentThere() bool {
 	// A caller without any permission for an agent of that name gets the same answer whether
 	// the agent exists or not.
 	return ok || !x.front.cfg.Engine.Sees(x.caller.Principal, task.Agent(x.route.agent))
-}
-
-// deadlines bounds the time of the body, and of the interim answer to a caller that sends
-// Expect. The deadline of the answer is set when it is written.
-func (x *exchange) deadlines() {
-	if x.r.ContentLength != 0 {
-		x.readBy(time.Now().Add(x.front.cfg.Limits.BodyTime))
-	}
-	if x.r.Header["Expect"] != nil {
-		x.writeSoon()
-	}
 }
 
 // recovered turns a panic into an internal error. If the answer has started, the connection is

@@ -48,7 +48,12 @@ func (x *exchange) findCaller() error {
 		return nil
 	}
 	if x.front.token && x.mayIdentify() {
-		return x.identifyCardCaller()
+		v, err := x.front.cfg.Engine.AuthenticateCard(x.r.Context(), x.front.cfg.Auth, x.credentials())
+		if err != nil {
+			return err
+		}
+		x.cardCaller, x.caller.Principal = &v, v.Principal
+		return nil
 	}
 	ctx, slot := x.r.Context(), (*usertoken.Slot)(nil)
 	if x.front.cfg.Engine.WantsBearers() {

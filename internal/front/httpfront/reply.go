@@ -195,7 +195,11 @@ func (x *exchange) appendError(dst []byte, report *dialect.Report) []byte {
 		return x.extra.AppendError(dst, &own)
 	}
 	if x.shape == dialect.Job {
-		return x.appendJobError(dst, report)
+		var body []byte
+		if x.in != nil {
+			body = x.in.b
+		}
+		return report.AppendJobError(dst, body)
 	}
 	return report.AppendREST(dst)
 }

@@ -32,7 +32,11 @@ func (x *exchange) serveRPC() {
 
 // callRPC performs a call.
 func (x *exchange) callRPC(call *dialect.Call) error {
-	o, err := x.rpcOperation(call)
+	o, err := x.recognize(call)
+	x.operation = o
+	if err == nil && o != dialect.GetExtendedAgentCard {
+		err = x.onlyCard()
+	}
 	if err != nil {
 		return err
 	}
@@ -53,7 +57,12 @@ func (x *exchange) perform(o dialect.Operation, params []byte) error {
 	}
 	// The stream outlives the buffer.
 	x.id = bytes.Clone(x.id)
-	return x.streamRPC(o, params)
+	if o == dialect.SendStreamingMessage {
+		r, err := x.decoder().Send(params)
+		return x.stream(r, err)
+	}
+	r, err := x.decoder().Subscribe(params)
+	return x.subscribe(r, err)
 }
 
 func (x *exchange) readRPC() error {
@@ -61,16 +70,6 @@ func (x *exchange) readRPC() error {
 		return err
 	}
 	return x.readBody()
-}
-
-// rpcOperation determines the operation and the dialect of a call.
-func (x *exchange) rpcOperation(call *dialect.Call) (dialect.Operation, error) {
-	o, err := x.recognize(call)
-	x.operation = o
-	if err == nil && o != dialect.GetExtendedAgentCard {
-		err = x.onlyCard()
-	}
-	return o, err
 }
 
 // unaryRPC answers a call that has one answer, or returns an error.
@@ -93,16 +92,6 @@ func (x *exchange) unaryRPC(o dialect.Operation, params []byte) error {
 		return x.extendedCard(r, err)
 	}
 	return x.pushRPC(o, params)
-}
-
-// streamRPC answers a call that has a stream, or returns an error.
-func (x *exchange) streamRPC(o dialect.Operation, params []byte) error {
-	if o == dialect.SendStreamingMessage {
-		r, err := x.decoder().Send(params)
-		return x.stream(r, err)
-	}
-	r, err := x.decoder().Subscribe(params)
-	return x.subscribe(r, err)
 }
 
 // agent sets the agent of the path in a call.

@@ -138,10 +138,6 @@ type spool struct {
 	turns chan struct{}
 }
 
-func newSpool(dir string, most int64) *spool {
-	return &spool{dir: dir, most: most, turns: make(chan struct{}, 1)}
-}
-
 // spoolFile is a file without a name.
 type spoolFile struct {
 	spool *spool

@@ -60,12 +60,3 @@ func (x *exchange) doJob() error {
 	x.reply(buf.b)
 	return nil
 }
-
-// appendJobError appends an error in the shape of jobs.
-func (x *exchange) appendJobError(dst []byte, report *dialect.Report) []byte {
-	var body []byte
-	if x.in != nil {
-		body = x.in.b
-	}
-	return report.AppendJobError(dst, body)
-}
