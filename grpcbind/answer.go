@@ -31,16 +31,6 @@ func messageOf(a *engine.Answer) (*pb.Message, error) {
 	return m, nil
 }
 
-// sent returns the answer of SendMessage.
-func sent(a *engine.Answer) (*pb.SendMessageResponse, error) {
-	if a.Message != nil {
-		m, err := messageOf(a)
-		return &pb.SendMessageResponse{Payload: &pb.SendMessageResponse_Message{Message: m}}, err
-	}
-	t, err := taskOf(&a.Answer, true)
-	return &pb.SendMessageResponse{Payload: &pb.SendMessageResponse_Task{Task: t}}, err
-}
-
 // first returns the first frame of a stream.
 func first(a *engine.Answer) (*pb.StreamResponse, error) {
 	if a.Message != nil {

@@ -79,16 +79,6 @@ type arriving struct {
 	part, hold *membudget.Hold
 }
 
-func newArriving(body io.ReadCloser, rc *http.ResponseController, b *Binding) *arriving {
-	a := &arriving{
-		body: body, rc: rc, all: b.arrivals, time: b.cfg.Limits.BodyTime,
-		known: make(chan struct{}), done: make(chan struct{}), admitted: make(chan struct{}), closed: make(chan struct{}),
-	}
-	a.close = sync.OnceFunc(func() { close(a.closed) })
-	a.within()
-	return a
-}
-
 // within begins the time for the message to arrive.
 func (a *arriving) within() {
 	_ = a.rc.SetReadDeadline(time.Now().Add(a.time)) // fails if the stream has ended, and then Read does
@@ -271,10 +261,6 @@ func (a *arriving) release() {
 }
 
 type arrivingKey struct{}
-
-func withArriving(ctx context.Context, a *arriving) context.Context {
-	return context.WithValue(ctx, arrivingKey{}, a)
-}
 
 // arrivingFrom returns the body of a call; nil on a server of another owner.
 func arrivingFrom(ctx context.Context) *arriving {

@@ -83,24 +83,17 @@ func (s *base) shownCardFor(ctx context.Context, read func(*op.Caller) (*op.Exte
 func (s *base) extendedOf(a *engine.Agent, r *op.ExtendedCard, md metadata.MD) *shownCard {
 	o := s.engine.CardOptions(a, s.cfg.Auth)
 	o.NoStreaming = s.cfg.NoStreaming
-	p := s.addressesOf(r.Tenant, md)
+	// The caller has reached the agent, whether or not its version has a name for it.
+	p := card.Endpoint{Base: s.cfg.PublicURL, Agent: r.Tenant, Default: true}
+	if names := md[":authority"]; len(names) > 0 {
+		p.GRPC = names[0]
+	}
 	o.Interfaces, o.Legacy = reachable(&p, card.Interfaces(p)), reachable(&p, card.LegacyInterfaces(p))
 	c := a.Extended
 	if c == nil {
 		c = a.Card
 	}
 	return &shownCard{agent: a.Name, card: c, options: o}
-}
-
-// addressesOf returns the addresses of an agent: over HTTP, if PublicURL is set, and the gRPC
-// address that the caller has used.
-func (s *base) addressesOf(tenant string, md metadata.MD) card.Endpoint {
-	// The caller has reached the agent, whether or not its version has a name for it.
-	p := card.Endpoint{Base: s.cfg.PublicURL, Agent: tenant, Default: true}
-	if names := md[":authority"]; len(names) > 0 {
-		p.GRPC = names[0]
-	}
-	return p
 }
 
 // reachable returns the interfaces of an agent with a known address.

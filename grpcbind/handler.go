@@ -1,8 +1,10 @@
 package grpcbind
 
 import (
+	"context"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -29,8 +31,13 @@ func (b *Binding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rc := http.NewResponseController(w)
-	a := newArriving(r.Body, rc, b)
-	r = r.WithContext(withArriving(r.Context(), a))
+	a := &arriving{
+		body: r.Body, rc: rc, all: b.arrivals, time: b.cfg.Limits.BodyTime,
+		known: make(chan struct{}), done: make(chan struct{}), admitted: make(chan struct{}), closed: make(chan struct{}),
+	}
+	a.close = sync.OnceFunc(func() { close(a.closed) })
+	a.within()
+	r = r.WithContext(context.WithValue(r.Context(), arrivingKey{}, a))
 	r.Body = a
 	b.server.ServeHTTP(&answer{ResponseWriter: w, rc: rc, time: b.cfg.Limits.SendTime}, r)
 }

@@ -184,13 +184,6 @@ func recordTask(ctx context.Context, h *task.Head) {
 	}
 }
 
-// recordFailure records why a call fails.
-func recordFailure(ctx context.Context, reason string) {
-	if x := observedFrom(ctx); x != nil {
-		x.labels.Reason = reason
-	}
-}
-
 // failed records an error without a recorded reason, such as a panic.
 func (x *observed) failed(err error) {
 	if x != nil && err != nil && x.labels.Reason == "" {

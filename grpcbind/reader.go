@@ -223,7 +223,8 @@ func value(v []byte) *structpb.Value {
 	case rawjson.Text:
 		return structpb.NewStringValue(text(v))
 	case rawjson.Number:
-		return structpb.NewNumberValue(number(v))
+		f, _ := strconv.ParseFloat(string(v), 64)
+		return structpb.NewNumberValue(min(max(f, -math.MaxFloat64), math.MaxFloat64))
 	case rawjson.Bool:
 		return structpb.NewBoolValue(truth(v))
 	case rawjson.Object:
@@ -232,10 +233,4 @@ func value(v []byte) *structpb.Value {
 		return structpb.NewListValue(&structpb.ListValue{Values: list(v, value)})
 	}
 	return structpb.NewNullValue()
-}
-
-// number returns the nearest finite double, because JSON cannot represent infinity.
-func number(v []byte) float64 {
-	f, _ := strconv.ParseFloat(string(v), 64)
-	return min(max(f, -math.MaxFloat64), math.MaxFloat64)
 }

@@ -41,7 +41,12 @@ func (s *service) SendMessage(ctx context.Context, r *pb.SendMessageRequest) (*p
 		if err := s.answered(ctx, c, a, err); err != nil {
 			return nil, err
 		}
-		return sent(a)
+		if a.Message != nil {
+			m, err := messageOf(a)
+			return &pb.SendMessageResponse{Payload: &pb.SendMessageResponse_Message{Message: m}}, err
+		}
+		t, err := taskOf(&a.Answer, true)
+		return &pb.SendMessageResponse{Payload: &pb.SendMessageResponse_Task{Task: t}}, err
 	})
 }
 

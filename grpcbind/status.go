@@ -39,7 +39,9 @@ func (s *base) fail(ctx context.Context, o dialect.Operation, err error) error {
 	ref := newReference()
 	r := dialect.Explain(s.shape.Blame(o, err), ref)
 	s.shape.Adapt(&r)
-	recordFailure(ctx, r.Reason)
+	if x := observedFrom(ctx); x != nil {
+		x.labels.Reason = r.Reason
+	}
 	if r.Hidden {
 		s.cfg.Logger.ErrorContext(ctx, "call failed", logMethod, o.String(), logReference, ref, "error", err)
 	}
