@@ -114,15 +114,6 @@ func (c *Callbacks) find(id string) *callbackTarget {
 	return c.calls[id]
 }
 
-func (c *Callbacks) register(id string, to *callbackTarget) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls == nil {
-		c.calls = make(map[string]*callbackTarget)
-	}
-	c.calls[id] = to
-}
-
 func (c *Callbacks) unregister(id string, to *callbackTarget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +140,12 @@ func (r *run) registerCallback() {
 	}
 	c := r.agent.Callbacks
 	r.notified, r.hook = wake.New(), c.secret(idHook, r)
-	c.register(r.hook, &callbackTarget{token: c.secret(idToken, r), notified: r.notified})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.calls == nil {
+		c.calls = make(map[string]*callbackTarget)
+	}
+	c.calls[r.hook] = &callbackTarget{token: c.secret(idToken, r), notified: r.notified}
 }
 
 // unregisterCallback reverts listen.

@@ -37,7 +37,12 @@ func (r *run) follow(ctx context.Context) bool {
 		case errors.Is(err, errAsked):
 			return true
 		case taskUnknown(err):
-			return r.handleUnknownTask(err)
+			// Some peers forget the tasks that they cancel.
+			if !r.canceling.Load() {
+				return r.fail("has lost the task: " + reason(err))
+			}
+			r.end(statusUpdate([]byte(`{"state":"TASK_STATE_CANCELED"}`), nil))
+			return true
 		case refused(err):
 			return r.fail("refuses to report on the task: " + reason(err))
 		case withoutIdentity(err):
@@ -71,16 +76,6 @@ func (r *run) gap(looks int) time.Duration {
 		return r.agent.Poll
 	}
 	return retryGap(looks)
-}
-
-// handleUnknownTask ends a task that the peer does not know any more. Some peers forget the
-// tasks that they cancel.
-func (r *run) handleUnknownTask(err error) bool {
-	if !r.canceling.Load() {
-		return r.fail("has lost the task: " + reason(err))
-	}
-	r.end(statusUpdate([]byte(`{"state":"TASK_STATE_CANCELED"}`), nil))
-	return true
 }
 
 // followAsked follows the task until the connection ends. It reports in waits whether it has

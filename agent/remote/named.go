@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"github.com/parley-a2a/parley/internal/outbound/peer"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -55,11 +54,4 @@ func (r *run) findEarlierContext(ctx context.Context) error {
 	h, err := decodeHandle(saved)
 	r.earlier = h.Context
 	return err
-}
-
-// rememberContext remembers the context of a bare message.
-func (r *run) rememberContext(ev *peer.Event) {
-	if r.agent.NoContext && ev.Kind == peer.Message && ev.ContextID != "" {
-		r.agent.named.put(contextKey{r.owner, r.ec.ContextID}, ev.ContextID)
-	}
 }

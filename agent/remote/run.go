@@ -417,7 +417,9 @@ func (r *run) deliver(ev *peer.Event) (done bool) {
 	}
 	r.noteNews(len(news))
 	changed, moved := r.note(ev, stale, len(news) > 0)
-	r.rememberContext(ev)
+	if r.agent.NoContext && ev.Kind == peer.Message && ev.ContextID != "" {
+		r.agent.named.put(contextKey{r.owner, r.ec.ContextID}, ev.ContextID)
+	}
 	if ev.State.Terminal() {
 		news = r.hold(ev, news)
 	}

@@ -240,7 +240,12 @@ func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2
 			yield(nil, explain(err))
 			return
 		}
-		reportTrailer(ctx, s)
+		if peer.Confirmed(ctx) == nil || len(peer.ConfirmedBy(s.Trailer().Get)) == 0 {
+			return
+		}
+		if header, err := s.Header(); err == nil {
+			(&besides{header, s.Trailer()}).report(ctx)
+		}
 	}
 }
 

@@ -38,13 +38,3 @@ func reportHeader(ctx context.Context, s grpc.ClientStream) {
 		(&besides{header: header}).report(ctx)
 	}
 }
-
-// reportTrailer reports the extensions of a stream that has ended, if its trailer names any.
-func reportTrailer(ctx context.Context, s grpc.ClientStream) {
-	if peer.Confirmed(ctx) == nil || len(peer.ConfirmedBy(s.Trailer().Get)) == 0 {
-		return
-	}
-	if header, err := s.Header(); err == nil {
-		(&besides{header, s.Trailer()}).report(ctx)
-	}
-}

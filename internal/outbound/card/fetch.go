@@ -231,7 +231,7 @@ func (f *fetcher) get(ctx context.Context, u *url.URL) (*Card, error) {
 		}
 		return nil, httpcall.Reason(err)
 	}
-	raw, err := httpcall.ReadBounded(resp.Body, f.opts.maxBytes())
+	raw, err := httpcall.ReadBounded(resp.Body, cmp.Or(max(0, f.opts.MaxBytes), DefaultMaxBytes))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -266,8 +266,6 @@ func (f *fetcher) request(ctx context.Context, u *url.URL) (*http.Request, error
 	}
 	return req, nil
 }
-
-func (o *FetchOptions) maxBytes() int64 { return cmp.Or(max(0, o.MaxBytes), DefaultMaxBytes) }
 
 // lists reports whether card has an interface with the path of u. Hosts are not compared,
 // because agents behind proxies and in containers have several names.

@@ -152,7 +152,7 @@ func (p *Peer) guarded(ctx context.Context, a *ask, f func(*endpoint, dialect.Sh
 	if err := p.breaker.allow(); err != nil {
 		return err
 	}
-	err := veil(&p.opts.Credentials, p.retry(ctx, a.repeatable(&p.opts), func() error { return p.try(ctx, a, f) }))
+	err := veil(&p.opts.Credentials, p.retry(ctx, !a.sends() || p.opts.Idempotent, func() error { return p.try(ctx, a, f) }))
 	p.breaker.done(failure(err), ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded))
 	return err
 }
@@ -206,7 +206,7 @@ func (p *Peer) try(ctx context.Context, a *ask, f func(*endpoint, dialect.Shape)
 // try makes a call in each dialect until the peer understands one.
 func (e *endpoint) try(a *ask, f func(*endpoint, dialect.Shape) error) error {
 	err := e.tryShapes(func(s dialect.Shape) error { return e.tryVerbs(s, a, f) })
-	if s := e.spoken(); s == dialect.V03 && unlike(err) {
+	if s := e.spoken(); s == dialect.V03 && (errors.Is(err, ErrUnsupported) || unknownOperation(err)) {
 		// Dialects derived from v0.3 have other names for some operations.
 		for _, d := range dialect.Added() {
 			if !d.Derives(a.op) {
@@ -219,9 +219,6 @@ func (e *endpoint) try(a *ask, f func(*endpoint, dialect.Shape) error) error {
 	}
 	return err
 }
-
-// unlike reports whether err means that a dialect lacks the operation.
-func unlike(err error) bool { return errors.Is(err, ErrUnsupported) || unknownOperation(err) }
 
 func (e *endpoint) spoken() dialect.Shape {
 	e.mu.Lock()

@@ -204,7 +204,7 @@ func (e *endpoint) call(ctx context.Context, s dialect.Shape, a *ask) ([]byte, e
 // answer reads an answer to its end.
 func (e *endpoint) answer(ctx context.Context, s dialect.Shape, a *ask, resp *http.Response) ([]byte, error) {
 	host := e.base.Host
-	raw, err := httpcall.ReadBounded(resp.Body, e.peer.opts.maxBody())
+	raw, err := httpcall.ReadBounded(resp.Body, cmp.Or(max(0, e.peer.opts.MaxBody), DefaultMaxBody))
 	if err != nil {
 		return nil, fmt.Errorf("read answer of %s: %w", host, explain(ctx, err))
 	}
@@ -250,7 +250,9 @@ func (e *endpoint) errorIn(ctx context.Context, resp *http.Response, raw []byte)
 // refused discards tokens that the peer has refused.
 func (e *endpoint) refused(ctx context.Context) {
 	if t := e.peer.auth.tokens; t != nil {
-		t.drop()
+		t.turn <- struct{}{}
+		t.token = ""
+		<-t.turn
 	}
 	if i := e.peer.opts.Identity; i != nil {
 		i.Refused(ctx)
@@ -372,7 +374,7 @@ func single(v1 []byte, err error) *frames {
 }
 
 func (e *endpoint) reader(ctx context.Context, s dialect.Shape, body io.ReadCloser, dog *watchdog) *frames {
-	events := sse.NewReader(body, e.peer.opts.maxEvent(), dog.alive)
+	events := sse.NewReader(body, cmp.Or(max(0, e.peer.opts.MaxEvent), DefaultMaxEvent), dog.alive)
 	var once sync.Once
 	return &frames{
 		stop: func() { once.Do(func() { dog.stop(); body.Close() }) },

@@ -151,12 +151,6 @@ func (o *Options) rank(b a2a.TransportProtocol) int {
 // limit returns d, the default if d is zero, and zero, meaning no limit, if d is negative.
 func limit(d, otherwise time.Duration) time.Duration { return max(0, cmp.Or(d, otherwise)) }
 
-func (o *Options) retries() int { return max(0, cmp.Or(o.Retries, DefaultRetries)) }
-
-func (o *Options) maxBody() int64 { return cmp.Or(max(0, o.MaxBody), DefaultMaxBody) }
-
-func (o *Options) maxEvent() int64 { return cmp.Or(max(0, o.MaxEvent), DefaultMaxEvent) }
-
 func (o *Options) breaker() *breaker {
 	return &breaker{after: cmp.Or(o.BreakAfter, DefaultBreakAfter), every: limit(o.ProbeEvery, DefaultProbeEvery)}
 }

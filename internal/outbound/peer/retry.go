@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -23,7 +24,7 @@ func (p *Peer) retry(ctx context.Context, idempotent bool, f func() error) error
 	pause := retryFirst
 	for tries := 0; ; tries++ {
 		err := f()
-		if err == nil || tries >= p.opts.retries() || !again(err, idempotent) {
+		if err == nil || tries >= max(0, cmp.Or(p.opts.Retries, DefaultRetries)) || !again(err, idempotent) {
 			return err
 		}
 		wait := pauseAfter(err, pause)

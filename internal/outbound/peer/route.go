@@ -28,11 +28,6 @@ func (a *ask) sends() bool {
 	return a.op == dialect.SendMessage || a.op == dialect.SendStreamingMessage
 }
 
-// repeatable reports whether the call may be repeated safely.
-func (a *ask) repeatable(o *Options) bool {
-	return !a.sends() || o.Idempotent
-}
-
 // request is the HTTP form of a call.
 type request struct {
 	method string
@@ -49,20 +44,15 @@ func (e *endpoint) route(s dialect.Shape, a *ask) (*request, error) {
 		}
 		return &request{http.MethodPost, e.base, s.AppendParams(nil, a.op, withJob(a.params, a.job))}, nil
 	case a2a.TransportProtocolJSONRPC:
-		return e.rpc(s, a)
+		method := s.Method(a.op)
+		if method == "" {
+			return nil, ErrUnsupported
+		}
+		body := rawjson.AppendString([]byte(`{"jsonrpc":"2.0","id":"1","method":`), method)
+		body = s.AppendParams(append(body, `,"params":`...), a.op, e.withTenant(a.params))
+		return &request{http.MethodPost, e.base, append(body, '}')}, nil
 	}
 	return e.rest(s, a)
-}
-
-// rpc returns the request of a JSON-RPC call.
-func (e *endpoint) rpc(s dialect.Shape, a *ask) (*request, error) {
-	method := s.Method(a.op)
-	if method == "" {
-		return nil, ErrUnsupported
-	}
-	body := rawjson.AppendString([]byte(`{"jsonrpc":"2.0","id":"1","method":`), method)
-	body = s.AppendParams(append(body, `,"params":`...), a.op, e.withTenant(a.params))
-	return &request{http.MethodPost, e.base, append(body, '}')}, nil
 }
 
 // withTenant returns params with the tenant of the interface, unless they have one.
@@ -160,14 +150,9 @@ func (r *rester) at(base *url.URL, path []string) *url.URL {
 func (r *rester) post(base *url.URL, path ...string) *request {
 	params := r.params
 	if r.shape == dialect.V1 || !r.ask.sends() {
-		params = r.rest()
+		params = append(rawjson.AppendMembers([]byte{'{'}, r.params, r.taken...), '}')
 	}
 	return &request{http.MethodPost, r.at(base, path), r.shape.AppendParams(nil, r.ask.op, params)}
-}
-
-// rest returns the params that are not in the path.
-func (r *rester) rest() []byte {
-	return append(rawjson.AppendMembers([]byte{'{'}, r.params, r.taken...), '}')
 }
 
 func (r *rester) get(base *url.URL, path ...string) *request {

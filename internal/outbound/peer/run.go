@@ -143,7 +143,8 @@ func (r *runner) abandon(ctx context.Context) {
 // begin sends the message, and follows its task if the answer is not the end of it.
 func (r *runner) begin(ctx context.Context, params []byte) error {
 	r.asked = a2a.TaskID(text(rawjson.Member(params, "message"), "taskId"))
-	err := r.send(ctx, params)
+	stream := relay{peer: r.peer, yield: r.take}
+	err := r.after(&stream, stream.send(ctx, params))
 	var cut *transport.Cut
 	switch {
 	case r.done:
@@ -158,12 +159,6 @@ func (r *runner) begin(ctx context.Context, params []byte) error {
 		return nil
 	}
 	return r.follow(ctx)
-}
-
-// send sends the message and yields the events of the answer.
-func (r *runner) send(ctx context.Context, params []byte) error {
-	stream := relay{peer: r.peer, yield: r.take}
-	return r.after(&stream, stream.send(ctx, params))
 }
 
 // after keeps the unread part of a stream, which is no error as long as the task can be read

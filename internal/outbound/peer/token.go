@@ -92,13 +92,6 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// drop discards a token that was refused.
-func (t *tokens) drop() {
-	t.turn <- struct{}{}
-	t.token = ""
-	<-t.turn
-}
-
 func (t *tokens) fetch(ctx context.Context) (string, time.Duration, error) {
 	req, err := t.request(ctx)
 	if err != nil {
