@@ -50,9 +50,11 @@ func (r *Recorder) write(ctx context.Context, m *task.Sidecar) error {
 	if err := json.Unmarshal(m.Data, &e.recordRequest); err != nil {
 		return fmt.Errorf("record request of task %s: %w", m.Head.ID, err)
 	}
-	if err := r.read(ctx, &e); err != nil {
-		return err
+	w, err := wholeOf(ctx, r.cfg.Store, e.head.Key)
+	if err != nil {
+		return fmt.Errorf("read task %s: %w", e.head.ID, err)
 	}
+	e.asked, e.text, e.data, e.unfulfilled = w.asked, w.text(), w.data(), w.unfulfilled()
 	if e.Session != "" {
 		if err := r.result(ctx, &e); err != nil {
 			return err
@@ -61,16 +63,6 @@ func (r *Recorder) write(ctx context.Context, m *task.Sidecar) error {
 	if e.Outcome && m.Head.State == task.Completed && !e.unfulfilled {
 		return r.outcome(ctx, &e)
 	}
-	return nil
-}
-
-// read reads the result of a task from its log.
-func (r *Recorder) read(ctx context.Context, e *ending) error {
-	w, err := wholeOf(ctx, r.cfg.Store, e.head.Key)
-	if err != nil {
-		return fmt.Errorf("read task %s: %w", e.head.ID, err)
-	}
-	e.asked, e.text, e.data, e.unfulfilled = w.asked, w.text(), w.data(), w.unfulfilled()
 	return nil
 }
 

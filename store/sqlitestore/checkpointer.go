@@ -99,7 +99,7 @@ func (cp *checkpointer) round(c *conn) error {
 			break
 		}
 	}
-	if err := cp.files.sync(); err != nil {
+	if err := cp.files.db.Sync(); err != nil {
 		return err
 	}
 	if tight(cp.opts.path) {

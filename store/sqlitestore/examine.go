@@ -74,7 +74,13 @@ func (x *examiner) file(ctx context.Context, path string) (err error) {
 	if err := x.identity(claim); err != nil {
 		return err
 	}
-	x.pages()
+	s := x.c.start(qIntegrityAll)
+	for s.next() {
+		if text := s.Text(); text != "ok" {
+			x.report(Problem{Text: text})
+		}
+	}
+	x.failed("check pages", s.err)
 	x.sums()
 	x.tasks(ctx)
 	x.failed("read rows beside tasks", tables.EachDamaged(x.c, func(r tables.BesideRow) {
@@ -118,17 +124,6 @@ func (x *examiner) identity(claim *mark) error {
 }
 
 var qIntegrityAll = prepared("PRAGMA integrity_check(20)")
-
-// pages reports the problems that SQLite finds.
-func (x *examiner) pages() {
-	s := x.c.start(qIntegrityAll)
-	for s.next() {
-		if text := s.Text(); text != "ok" {
-			x.report(Problem{Text: text})
-		}
-	}
-	x.failed("check pages", s.err)
-}
 
 func (x *examiner) failed(operation string, err error) {
 	if err != nil {

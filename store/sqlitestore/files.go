@@ -126,9 +126,6 @@ func (f *files) close() error {
 	return f.db.Close()
 }
 
-// sync syncs the file.
-func (f *files) sync() error { return f.db.Sync() }
-
 // state is a finding about the files.
 type state int
 

@@ -281,7 +281,13 @@ func mergeSome(c *conn, q *task.Query, groups []countedGroup) (page task.ListPag
 	}
 	page.Heads = make([]task.Head, 0, min(int64(q.Limit), most))
 	for size := 0; ; {
-		first := newest(sources)
+		var first *source
+		for i := range sources {
+			l := &sources[i]
+			if l.more && (first == nil || compare(l.at, first.at) < 0) {
+				first = l
+			}
+		}
 		full := len(page.Heads) == q.Limit || size > maxListBytes
 		if page.More = first != nil && full; first == nil || page.More {
 			break
@@ -317,18 +323,6 @@ func bindAll(s *stmt, q *task.Query) {
 	s.int(int64(q.Since))
 	bindPosition(s, q)
 	s.int(int64(q.State))
-}
-
-// newest returns the source whose row comes first, or nil if all have ended.
-func newest(sources []source) *source {
-	var first *source
-	for i := range sources {
-		l := &sources[i]
-		if l.more && (first == nil || compare(l.at, first.at) < 0) {
-			first = l
-		}
-	}
-	return first
 }
 
 // Interrupted implements tables.TaskDB.

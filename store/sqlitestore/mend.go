@@ -148,7 +148,11 @@ func (r *Salvaged) cutTask(c *conn, l *taskLog) error {
 	if err := writeRows(c, h.Key, l.kept); err != nil {
 		return err
 	}
-	return setTask(c, &again)
+	s := c.start(qSetTask)
+	bindStatus(&s, &again)
+	bindRun(&s, &change{Change: sqlstore.Change{Next: again, Rest: sqlstore.AppendHead(nil, &again)}})
+	s.int(int64(again.Key))
+	return s.done()
 }
 
 // writeRows replaces the log of a task.
@@ -175,15 +179,6 @@ func addRow(c *conn, key task.Key, es []task.Entry) error {
 	s := c.start(qAddEntries)
 	s.int(sqlstore.Place(key, es[0].Version))
 	s.blob(sqlstore.AppendEntries(nil, es))
-	return s.done()
-}
-
-// setTask replaces the head of a task.
-func setTask(c *conn, h *task.Head) error {
-	s := c.start(qSetTask)
-	bindStatus(&s, h)
-	bindRun(&s, &change{Change: sqlstore.Change{Next: *h, Rest: sqlstore.AppendHead(nil, h)}})
-	s.int(int64(h.Key))
 	return s.done()
 }
 

@@ -252,14 +252,6 @@ func (w *writer) deleteAbandoned() (more bool, err error) {
 	return false, s.err
 }
 
-// hasPieces reports whether rows of the log of a task are in pieces.
-func (w *writer) hasPieces(key int64) (bool, error) {
-	s := w.conn.start(qHasPieces)
-	bindPlaces(&s, key)
-	n, err := s.only()
-	return n == 1, err
-}
-
 // A head whose status message is large refers to the entry with the same content.
 
 // headRefers is the first byte of the rest of such a head, before the version of the entry and the

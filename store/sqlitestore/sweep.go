@@ -75,7 +75,10 @@ func (w *writer) slowly(key task.Key, version int64) (bool, error) {
 	if version > tables.SliceRows {
 		return true, nil
 	}
-	return w.hasPieces(int64(key))
+	s := w.conn.start(qHasPieces)
+	bindPlaces(&s, int64(key))
+	n, err := s.only()
+	return n == 1, err
 }
 
 // deleteDoomed deletes some pieces or entries of a deleted task.

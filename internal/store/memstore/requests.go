@@ -35,13 +35,6 @@ func (m *Store) usedLocked(c *task.Change) bool {
 	return there && had.at >= c.Request.Since
 }
 
-// requestLocked stores the request of a change, and replaces one with the same name.
-func (m *Store) requestLocked(r *record, c *task.Change) {
-	name := nameOf(c)
-	m.requests[name] = requestRow{bytes.Clone(c.Request.Fingerprint), c.Request.At, c.Next.Key, c.Next.Version}
-	r.requests = append(r.requests, name)
-}
-
 // Request implements task.Requests.
 func (m *Store) Request(ctx context.Context, owner task.Owner, agent task.Agent, key string) (task.Requested, error) {
 	if err := ctx.Err(); err != nil {

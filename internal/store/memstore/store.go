@@ -105,16 +105,23 @@ func (m *Store) Append(ctx context.Context, c *task.Change) error {
 	r.addJournal(c)
 	m.putSidecarsLocked(r, c)
 	if c.Alias != "" {
-		m.aliasLocked(r, c.Alias)
+		if !slices.Contains(r.aliases, c.Alias) {
+			r.aliases = append(r.aliases, c.Alias)
+			insertInto(m.aliases, aliasName{r.head.Owner, c.Alias}, r.head.Key)
+		}
 	}
 	if c.Request != nil {
-		m.requestLocked(r, c)
+		name := nameOf(c)
+		m.requests[name] = requestRow{bytes.Clone(c.Request.Fingerprint), c.Request.At, c.Next.Key, c.Next.Version}
+		r.requests = append(r.requests, name)
 	}
 	if c.Hook != nil {
 		c.Hook.Task = c.Next.Key
 		m.putHookLocked(r, c.Hook)
 	}
-	m.timeline.addChange(c)
+	if n := len(c.Entries); n > 0 {
+		m.timeline.add(moment{key: c.Next.Key, first: c.Entries[0].Version, last: c.Entries[n-1].Version})
+	}
 	if r.entries == nil {
 		r.entries = c.Entries[:len(c.Entries):len(c.Entries)]
 	} else {
@@ -451,14 +458,6 @@ func (m *Store) Journal(ctx context.Context, key task.Key, after int64) ([]task.
 type aliasName struct {
 	owner task.Owner
 	alias string
-}
-
-// aliasLocked gives a task an alias.
-func (m *Store) aliasLocked(r *record, alias string) {
-	if !slices.Contains(r.aliases, alias) {
-		r.aliases = append(r.aliases, alias)
-		insertInto(m.aliases, aliasName{r.head.Owner, alias}, r.head.Key)
-	}
 }
 
 // ByAlias implements task.Aliases.

@@ -38,19 +38,6 @@ func (t *timeline) add(m moment) {
 	t.newest++
 }
 
-// name returns the random name of the sequence of positions.
-func (t *timeline) name() string {
-	t.once.Do(func() { t.id = rand.Text()[:12] })
-	return t.id
-}
-
-// addChange adds a stored change, if it has entries.
-func (t *timeline) addChange(c *task.Change) {
-	if n := len(c.Entries); n > 0 {
-		t.add(moment{key: c.Next.Key, first: c.Entries[0].Version, last: c.Entries[n-1].Version})
-	}
-}
-
 // oldest returns the position of the oldest kept moment; zero if there is none.
 func (t *timeline) oldest() int64 {
 	if t.newest == 0 {
@@ -86,7 +73,8 @@ func (m *Store) Timeline(ctx context.Context, after int64, limit int) (task.Time
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	t := &m.timeline
-	page := task.TimelinePage{ID: t.name(), Oldest: t.oldest(), Newest: t.newest}
+	t.once.Do(func() { t.id = rand.Text()[:12] })
+	page := task.TimelinePage{ID: t.id, Oldest: t.oldest(), Newest: t.newest}
 	for seq := max(after+1, page.Oldest); seq > 0 && seq <= t.newest && len(page.Moments) < limit; seq++ {
 		page.Moments = append(page.Moments, m.momentLocked(seq))
 	}
