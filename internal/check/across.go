@@ -8,20 +8,14 @@ import (
 	"github.com/parley-a2a/parley/internal/check/wire"
 )
 
-// speaking returns the v1.0 interfaces that can be called.
-func (r *run) speaking() []*probe {
+// others returns the interfaces after the first; notOffered if there are none.
+func (r *run) others() (first *probe, rest []*probe, err error) {
 	var all []*probe
 	for _, f := range r.targets {
 		if f.probe != nil && f.iface.Version == version1 {
 			all = append(all, f.probe)
 		}
 	}
-	return all
-}
-
-// others returns the interfaces after the first; notOffered if there are none.
-func (r *run) others() (first *probe, rest []*probe, err error) {
-	all := r.speaking()
 	if len(all) < 2 {
 		return nil, nil, notOffered("there is only one interface of v1.0")
 	}

@@ -117,15 +117,11 @@ func (p *probe) ask(op wire.Op, f func() *wire.Exchange) *wire.Exchange {
 }
 
 func (p *probe) send(ctx context.Context, b behaviour, edits ...edit) *wire.Exchange {
-	return p.call(ctx, wire.SendMessage, b.params(edits))
-}
-
-func (b behaviour) params(edits []edit) map[string]any {
 	params := b.message()
 	for _, e := range edits {
 		e(params)
 	}
-	return params
+	return p.call(ctx, wire.SendMessage, params)
 }
 
 // disregard excludes the answer to a malformed message from the checks. An agent that accepts
@@ -136,19 +132,14 @@ func (p *probe) disregard(x *wire.Exchange) {
 	}
 	p.seen = slices.DeleteFunc(p.seen, func(s *wire.Exchange) bool { return s == x })
 	if id := text(x.Result, "task", "id"); id != "" {
-		p.run.taint(id)
+		if p.run.tainted == nil {
+			p.run.tainted = map[string]bool{}
+		}
+		p.run.tainted[id] = true
 	}
 }
 
-// taint records the id of a task that a malformed message has created.
-func (r *run) taint(id string) {
-	if r.tainted == nil {
-		r.tainted = map[string]bool{}
-	}
-	r.tainted[id] = true
-}
-
-// isTainted reports whether v belongs to such a task.
+// isTainted reports whether v belongs to a task that a malformed message has created.
 func (r *run) isTainted(v any) bool {
 	return r.tainted[text(v, "taskId")] || has(v, "status") && r.tainted[text(v, "id")]
 }
@@ -289,12 +280,6 @@ func (p *probe) end(ctx context.Context, id string) error {
 	x := p.call(ctx, wire.CancelTask, map[string]any{"id": id})
 	delete(p.open, id)
 	return require(ok(x))
-}
-
-func (p *probe) tidy(ctx context.Context) {
-	for id := range p.open {
-		p.caller.Call(ctx, wire.Request{Op: wire.CancelTask, Params: map[string]any{"id": id}})
-	}
 }
 
 // unknownID returns an id that no server has.

@@ -170,7 +170,9 @@ func (r *run) close() {
 	defer cancel()
 	for _, f := range slices.Concat(r.targets, r.again) {
 		if f.probe != nil {
-			f.probe.tidy(ctx)
+			for id := range f.probe.open {
+				f.probe.caller.Call(ctx, wire.Request{Op: wire.CancelTask, Params: map[string]any{"id": id}})
+			}
 			_ = f.probe.caller.Close() // all answers have arrived
 		}
 	}

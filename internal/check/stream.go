@@ -260,18 +260,6 @@ func (p *probe) noEvents(ctx context.Context, id string, x *wire.Exchange) error
 	return failf(x, "the stream has no events")
 }
 
-// ending cancels the task of an open stream, and reads the stream to its end.
-func (p *probe) ending(ctx context.Context, id string, s *wire.Stream) error {
-	if _, began := s.Next(); !began {
-		return notOffered("the stream has no events")
-	}
-	if err := p.end(ctx, id); err != nil {
-		return err
-	}
-	s.Rest()
-	return endsTerminal(s.Exchange)
-}
-
 // endsTerminal returns nil if x shows the end of a task and the server ended the stream.
 func endsTerminal(x *wire.Exchange) error {
 	if !x.Ended {
@@ -291,7 +279,14 @@ func subscribeEnds(ctx context.Context, p *probe) error {
 		return err
 	}
 	defer s.Close()
-	return p.ending(ctx, id, s)
+	if _, began := s.Next(); !began {
+		return notOffered("the stream has no events")
+	}
+	if err := p.end(ctx, id); err != nil {
+		return err
+	}
+	s.Rest()
+	return endsTerminal(s.Exchange)
 }
 
 // pair opens two streams of a task, and reads their first events.

@@ -113,24 +113,14 @@ func (c *call) note() {
 	c.server.recorder.add(c.record)
 }
 
-// noteMessage records the skill, the text, the context and the task of a message.
-func (c *call) noteMessage(a *matchInput, in *op.Send) {
-	c.record.Skill, c.record.Text, c.record.Context, c.record.Turn = a.skill, a.text, a.context, a.turn
-	c.record.Task = string(in.Message.TaskID)
-}
-
 func (c *call) notFound() {
 	c.record.Problem = "nothing is served at this path"
 	c.begin()
-	http.Error(c.w, "nothing is served at this path; agents are at "+strings.Join(c.server.paths(), ", "), http.StatusNotFound)
-}
-
-func (s *Server) paths() []string {
 	var paths []string
-	for _, a := range s.agents {
+	for _, a := range c.server.agents {
 		paths = append(paths, "/a2a/"+a.name)
 	}
-	return paths
+	http.Error(c.w, "nothing is served at this path; agents are at "+strings.Join(paths, ", "), http.StatusNotFound)
 }
 
 // read reads the body of a call and checks its credential and its media type.
@@ -209,7 +199,13 @@ func (c *call) answerDirectly(r *reply) bool {
 	case r.err != nil:
 		c.fail(r.err)
 	case r.http != nil:
-		c.plainHTTP(r.http)
+		c.begin()
+		c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		for name, v := range r.http.Header {
+			c.w.Header().Set(name, v)
+		}
+		c.w.WriteHeader(r.http.Status)
+		c.write(c.r.Context(), []byte(r.http.Body))
 	default:
 		return false
 	}
@@ -255,7 +251,13 @@ func (c *call) query(o dialect.Operation, params []byte) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		return c.server.getTask(c, in)
+		t, err := c.server.state.find(c.agent, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		c.server.state.mu.Lock()
+		defer c.server.state.mu.Unlock()
+		return t.taskLocked(view{in.HistoryLength, true}), nil
 	case dialect.ListTasks:
 		in, err := d.List(params)
 		if err != nil {
@@ -462,15 +464,4 @@ func (c *call) respond(status int, body []byte) {
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	c.w.WriteHeader(status)
 	c.write(c.r.Context(), body)
-}
-
-// plainHTTP answers with a bare HTTP response, as a proxy might.
-func (c *call) plainHTTP(h *HTTP) {
-	c.begin()
-	c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	for name, v := range h.Header {
-		c.w.Header().Set(name, v)
-	}
-	c.w.WriteHeader(h.Status)
-	c.write(c.r.Context(), []byte(h.Body))
 }

@@ -57,14 +57,16 @@ func (s *Server) receive(c *call, in *op.Send) (*answer, error) {
 		input.context = st.nameLocked("mock-context")
 	}
 	input.turn = st.turnLocked(contextKey{c.agent.name, input.context})
-	c.noteMessage(input, in)
+	c.record.Skill, c.record.Text, c.record.Context, c.record.Turn = input.skill, input.text, input.context, input.turn
+	c.record.Task = string(in.Message.TaskID)
 	if t != nil && len(t.script) > 0 {
 		st.receiveLocked(t, m, input)
 		return s.continueLocked(t, in, &reply{}), nil
 	}
 	r := c.agent.ruleLocked(input, fresh)
 	if r == nil {
-		return nil, errNoRule(c.agent, input)
+		return nil, &coded{apierror.New(a2a.ErrServerError, "no rule of mock agent %q matches skill %q, text %q, turn %d",
+			c.agent.name, clip(input.skill), clip(input.text), input.turn), 0}
 	}
 	c.record.Rule = r.number
 	return s.applyLocked(c, r, applied{t, m, input, in}), nil
@@ -119,12 +121,6 @@ func (a *agent) ruleLocked(q *matchInput, fresh bool) *rule {
 		return r
 	}
 	return nil
-}
-
-// errNoRule returns the error for a message that no rule matches.
-func errNoRule(a *agent, q *matchInput) error {
-	return &coded{apierror.New(a2a.ErrServerError, "no rule of mock agent %q matches skill %q, text %q, turn %d",
-		a.name, clip(q.skill), clip(q.text), q.turn), 0}
 }
 
 // settled waits until a task ends or is interrupted. It calls inject if a fault occurs before
@@ -185,16 +181,6 @@ func (st *state) takeFault(t *task, i int) bool {
 type numbered struct {
 	event
 	number int
-}
-
-func (s *Server) getTask(c *call, in *op.Get) (object, error) {
-	t, err := s.state.find(c.agent, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	s.state.mu.Lock()
-	defer s.state.mu.Unlock()
-	return t.taskLocked(view{in.HistoryLength, true}), nil
 }
 
 // cancel cancels a task.

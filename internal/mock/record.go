@@ -117,12 +117,6 @@ func (r *recorder) add(q Request) {
 	}
 }
 
-func (r *recorder) err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
-}
-
 // Requests returns the requests so far, oldest first: the last ten thousand, and of
 // those no more than 64 MiB of bodies.
 func (s *Server) Requests() []Request {

@@ -61,7 +61,9 @@ func (s *Server) Close() error {
 	s.stop()
 	s.state.mu.Unlock()
 	s.runs.Wait()
-	return s.recorder.err()
+	s.recorder.mu.Lock()
+	defer s.recorder.mu.Unlock()
+	return s.recorder.failed
 }
 
 // Serve serves on l until ctx ends or the server is closed. It then aborts running calls.

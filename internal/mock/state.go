@@ -192,20 +192,15 @@ func (st *state) setStatusLocked(t *task, s taskState, parts []object) bool {
 	}
 	t.state, t.statusMessage, t.at = s, nil, st.now()
 	if parts != nil {
-		t.statusMessage = st.messageLocked(t, parts)
+		t.statusMessage = object{
+			"messageId": st.nameLocked("mock-message"), "role": "ROLE_AGENT", "taskId": t.id, "contextId": t.context,
+			"parts": t.input.parts(parts, t.id),
+		}
 	}
 	st.publishLocked(t, event{state: s, frame: object{"statusUpdate": object{
 		"taskId": t.id, "contextId": t.context, "status": t.status(),
 	}}})
 	return true
-}
-
-// messageLocked creates a message of the agent.
-func (st *state) messageLocked(t *task, parts []object) object {
-	return object{
-		"messageId": st.nameLocked("mock-message"), "role": "ROLE_AGENT", "taskId": t.id, "contextId": t.context,
-		"parts": t.input.parts(parts, t.id),
-	}
 }
 
 // putArtifactLocked adds an artifact, or parts to an existing one.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -54,7 +55,7 @@ func (h *HTTP) Open(ctx context.Context, r Plain, unwrap func(any) (any, *Fault)
 	switch {
 	case res == nil:
 	case MediaType(res.Header) == "text/event-stream":
-		s.source = newSSE(res.Body, unwrap)
+		s.source = &sse{body: res.Body, r: bufio.NewReader(res.Body), unwrap: unwrap, oversee: maxBody}
 	default:
 		x.read(ctx, res)
 	}

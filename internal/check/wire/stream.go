@@ -60,10 +60,6 @@ type sse struct {
 	oversee int // remaining bytes
 }
 
-func newSSE(body io.ReadCloser, unwrap func(any) (any, *Fault)) *sse {
-	return &sse{body: body, r: bufio.NewReader(body), unwrap: unwrap, oversee: maxBody}
-}
-
 func (s *sse) close() { s.body.Close() }
 
 func (s *sse) next() (Event, error) {
