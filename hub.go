@@ -23,6 +23,7 @@ import (
 	_ "github.com/parley-a2a/parley/internal/parts/openaifront"
 	_ "github.com/parley-a2a/parley/internal/parts/promptkit"
 	_ "github.com/parley-a2a/parley/internal/parts/rockbot/gateway"
+	"github.com/parley-a2a/parley/internal/recorder"
 	"github.com/parley-a2a/parley/internal/secret/seal"
 	"github.com/parley-a2a/parley/internal/store/memstore"
 	"github.com/parley-a2a/parley/push"
@@ -192,7 +193,9 @@ func (h *Hub) compose() (*hub.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Memory.read(store)
+	if h.Memory != nil && h.Memory.notes().Fetch == nil {
+		h.Memory.Notes.Fetch = recorder.Fetch(store)
+	}
 	return core, nil
 }
 

@@ -55,13 +55,6 @@ func (m *Memory) turns(s Store) *Turns {
 	return m.Turns
 }
 
-// read lets the notes of m read long results from the tasks of s, unless they have a Fetch.
-func (m *Memory) read(s Store) {
-	if m != nil && m.notes().Fetch == nil {
-		m.Notes.Fetch = recorder.Fetch(s)
-	}
-}
-
 // recorder returns a recorder that reads tasks of s and writes to m, or nil if m is nil.
 func (m *Memory) recorder(s Store, logger *slog.Logger) *recorder.Recorder {
 	if m == nil {

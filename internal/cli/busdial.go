@@ -55,17 +55,6 @@ func busName(at string) string {
 	return broker.Redacted(at)
 }
 
-// checkBusListen refuses an address of the hub's broker that other machines can reach without
-// TLS.
-func checkBusListen(c *config.Bus) error {
-	if c.Listen == "" || client.Loopback(c.Listen) || c.TLS.Cert != "" {
-		return nil
-	}
-	return usagef("--bus-listen %s: other machines reach this address, so it needs a certificate: "+
-		"say --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
-		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", c.Listen)
-}
-
 // openKeyed connects to the broker of a remote hub with the key of an agent, or to a broker
 // whose certificate is signed by a private authority.
 func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.Options) (bus.Bus, error) {
@@ -124,5 +113,10 @@ func (c *serveCmd) busFlags(b *config.Bus) error {
 	if c.BusCert != "" {
 		b.TLS = config.Certificate{Cert: c.BusCert, Key: c.BusCertKey}
 	}
-	return checkBusListen(b)
+	if b.Listen == "" || client.Loopback(b.Listen) || b.TLS.Cert != "" {
+		return nil
+	}
+	return usagef("--bus-listen %s: other machines reach this address, so it needs a certificate: "+
+		"say --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
+		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", b.Listen)
 }

@@ -111,7 +111,13 @@ func (c *checkCmd) checkOptions() (check.Options, error) {
 		URL: c.at(), Only: c.Only, Webhook: c.Webhook,
 		Wire: wire.Options{
 			HTTP: transport, Key: c.APIKey, Timeout: c.Timeout, UserAgent: "parley/" + version.Version,
-			Dial: func(ctx context.Context, url string) (wire.Conn, error) { return c.grpc(ctx, url) },
+			Dial: func(ctx context.Context, url string) (wire.Conn, error) {
+				config, err := c.config()
+				if err != nil {
+					return nil, err
+				}
+				return caller.ConnectTLS(ctx, url, config)
+			},
 		},
 	}
 	if c.Binding != "" {
@@ -132,15 +138,6 @@ func (c *checkCmd) checkOptions() (check.Options, error) {
 	}
 	o.Listener = l
 	return o, nil
-}
-
-// grpc connects to a gRPC interface with the certificates of the flags.
-func (c *checkCmd) grpc(ctx context.Context, url string) (wire.Conn, error) {
-	config, err := c.config()
-	if err != nil {
-		return nil, err
-	}
-	return caller.ConnectTLS(ctx, url, config)
 }
 
 // report writes the report in all requested forms, and returns the exit code for its result.

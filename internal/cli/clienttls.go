@@ -33,14 +33,9 @@ func (c *certFlags) config() (*tls.Config, error) {
 	}
 	config, err := tlsfile.Client(tlsfile.ClientFiles{Cert: c.ClientCert, Key: c.ClientKey, CA: c.CA})
 	if err != nil {
-		return nil, usagef("%w", c.named(err))
+		return nil, usagef("%w", tlsfile.Named(err, map[string]string{"cert": "--client-cert", "key": "--client-key", "ca": "--ca"}))
 	}
 	return config, nil
-}
-
-// named puts the flag before an error about a file.
-func (c *certFlags) named(err error) error {
-	return tlsfile.Named(err, map[string]string{"cert": "--client-cert", "key": "--client-key", "ca": "--ca"})
 }
 
 // transport returns the default transport with the certificates of the flags.

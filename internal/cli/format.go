@@ -27,7 +27,9 @@ func (f *format) wide() bool { return f.Output == "wide" }
 // encode writes a value as data.
 func (f *format) encode(w io.Writer, v any) error {
 	if !f.yaml() {
-		return printJSON(w, v)
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(v)
 	}
 	text, err := json.Marshal(v)
 	if err != nil {

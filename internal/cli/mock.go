@@ -89,18 +89,15 @@ func (c *mockCmd) serve(ctx context.Context, cfg *mock.Config, o *OS) (err error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.Serve(ctx, l) })
 	if grpcListener != nil {
-		g.Go(func() error { return serveMockGRPC(ctx, s, grpcListener) })
+		g.Go(func() error {
+			srv := grpc.NewServer()
+			a2agrpc.NewHandler(s.RequestHandler("")).RegisterWith(srv)
+			defer context.AfterFunc(ctx, srv.Stop)()
+			if err := srv.Serve(grpcListener); ctx.Err() == nil {
+				return err
+			}
+			return nil
+		})
 	}
 	return g.Wait()
-}
-
-// serveMockGRPC serves the first agent over gRPC until ctx ends.
-func serveMockGRPC(ctx context.Context, s *mock.Server, l net.Listener) error {
-	srv := grpc.NewServer()
-	a2agrpc.NewHandler(s.RequestHandler("")).RegisterWith(srv)
-	defer context.AfterFunc(ctx, srv.Stop)()
-	if err := srv.Serve(l); ctx.Err() == nil {
-		return err
-	}
-	return nil
 }

@@ -122,17 +122,22 @@ func (c *serveCmd) override(cfg *config.Config) error {
 	}
 	cfg.Push.Allow = append(cfg.Push.Allow, c.PushAllow...)
 	cfg.Push.Off = cfg.Push.Off || c.NoPush
-	if err := c.directory(&cfg.Directory); err != nil {
-		return err
+	if _, err := safedial.ParsePolicy(c.AgentsAllow); err != nil {
+		return usagef("--agents-allow: %w", err)
 	}
+	cfg.Directory.Allow = append(cfg.Directory.Allow, c.AgentsAllow...)
 	for _, p := range c.Plugins {
 		p.(config.Flags).Settings(cfg)
 	}
 	if err := c.busFlags(&cfg.Bus); err != nil {
 		return err
 	}
-	if err := c.tlsFlags(&cfg.TLS); err != nil {
-		return err
+	cfg.TLS.Cert, cfg.TLS.Key, cfg.TLS.ClientCA = cmp.Or(c.TLSCert, cfg.TLS.Cert), cmp.Or(c.TLSKey, cfg.TLS.Key), cmp.Or(c.ClientCA, cfg.TLS.ClientCA)
+	switch {
+	case (cfg.TLS.Cert == "") != (cfg.TLS.Key == ""):
+		return usagef("TLS needs --tls-cert and --tls-key")
+	case cfg.TLS.Cert == "" && cfg.TLS.ClientCA != "":
+		return usagef("--client-ca needs --tls-cert: without it callers show no certificates")
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.Cards.GRPCURL = cmp.Or(c.GRPCURL, cfg.Cards.GRPCURL)
@@ -144,15 +149,6 @@ func (c *serveCmd) override(cfg *config.Config) error {
 		cfg.AgentsBuiltin = &builtin
 	}
 	return checkSettings(cfg)
-}
-
-// directory applies the flags about remote agents to the configuration.
-func (c *serveCmd) directory(d *config.Directory) error {
-	if _, err := safedial.ParsePolicy(c.AgentsAllow); err != nil {
-		return usagef("--agents-allow: %w", err)
-	}
-	d.Allow = append(d.Allow, c.AgentsAllow...)
-	return nil
 }
 
 // configuration returns the configuration without the flags.

@@ -1,24 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"crypto/x509"
 
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/doctor"
 	"github.com/parley-a2a/parley/internal/file/tlsfile"
 )
-
-func (c *serveCmd) tlsFlags(t *config.TLS) error {
-	t.Cert, t.Key, t.ClientCA = cmp.Or(c.TLSCert, t.Cert), cmp.Or(c.TLSKey, t.Key), cmp.Or(c.ClientCA, t.ClientCA)
-	switch {
-	case (t.Cert == "") != (t.Key == ""):
-		return usagef("TLS needs --tls-cert and --tls-key")
-	case t.Cert == "" && t.ClientCA != "":
-		return usagef("--client-ca needs --tls-cert: without it callers show no certificates")
-	}
-	return nil
-}
 
 // tlsFacts collects the facts about the certificate of the listeners; nil without TLS.
 func tlsFacts(cfg *config.Config) *doctor.TLS {

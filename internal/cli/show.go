@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -131,7 +130,10 @@ func (s *show) finish() error {
 		return nil
 	}
 	if s.format.data() {
-		return s.finishJSON()
+		if s.live {
+			return nil
+		}
+		return s.format.encode(s.out, a2a.StreamResponse{Event: s.fold.Result()})
 	}
 	if s.fold.Message != nil {
 		text, err := s.words.message(s.fold.Message)
@@ -185,13 +187,6 @@ func (s *show) text() string {
 		}
 	}
 	return b.String()
-}
-
-func (s *show) finishJSON() error {
-	if s.live {
-		return nil
-	}
-	return s.format.encode(s.out, a2a.StreamResponse{Event: s.fold.Result()})
 }
 
 // artifacts writes the parts that were not written before.
@@ -299,11 +294,4 @@ func (s *show) ending(again string) error {
 	}
 	return &exit{exitFailed, fmt.Errorf("task %s is still %s; to follow it: parley tasks watch%s %s",
 		task.ID, stateName(state), again, quote(printable(string(task.ID))))}
-}
-
-// printJSON writes v on one line.
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }

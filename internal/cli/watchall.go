@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,7 +34,8 @@ func (c *watchCmd) Run(in interrupts, o *OS) error {
 		return usagef("give --all for the events of all owners, or use: parley tasks watch TASK")
 	}
 	w := &eventWatch{cmd: c, out: o.Stdout, notices: o.Stderr, at: c.After}
-	err := w.follow(in.soft)
+	f := &follower{hub: &w.cmd.hubFlags, kind: "events", path: w.path, show: w.show, notices: w.notices}
+	err := f.run(in.soft)
 	if in.soft.Err() != nil {
 		return nil // an interruption is the usual end
 	}
@@ -49,12 +49,6 @@ type eventWatch struct {
 	notices io.Writer
 	// at is the id of the last event.
 	at string
-}
-
-// follow prints events until ctx ends, or until all were printed.
-func (w *eventWatch) follow(ctx context.Context) error {
-	f := &follower{hub: &w.cmd.hubFlags, kind: "events", path: w.path, show: w.show, notices: w.notices}
-	return f.run(ctx)
 }
 
 // path returns the path of the stream that begins after the last event.

@@ -113,7 +113,9 @@ func (e *explainer) run(ctx context.Context) {
 			silent.Reset(waitsAfter)
 		case <-silent.C:
 			if id != "" {
-				e.say(ctx, id)
+				if w := e.hub.taskInfo(ctx, id).Waiting; w.Held() {
+					fmt.Fprintln(e.stderr, "waiting: "+e.hub.reason(w))
+				}
 			}
 		case <-ctx.Done():
 			return
@@ -129,12 +131,6 @@ func (e *explainer) happened(id a2a.TaskID) {
 	select {
 	case e.events <- id:
 	default: // one is noted already
-	}
-}
-
-func (e *explainer) say(ctx context.Context, id a2a.TaskID) {
-	if w := e.hub.taskInfo(ctx, id).Waiting; w.Held() {
-		fmt.Fprintln(e.stderr, "waiting: "+e.hub.reason(w))
 	}
 }
 

@@ -55,11 +55,15 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkParts(d, &c.Parts)
 	checkAudit(d, &c.Audit)
 	checkExtended(d, c)
-	checkRates(d, &c.Limits)
+	if c.Limits.Burst > 0 && c.Limits.RequestsPerSecond == 0 {
+		d.Problem(nil, "limits.burst", "says nothing without limits.requests_per_second")
+	}
 	checkDirectory(d, c)
 	checkMCP(d, c)
 	checkBus(d, c)
-	checkStore(d, c)
+	if wrong := CheckStore(c.Store); wrong != "" {
+		d.Problem(nil, "store", "%s", wrong)
+	}
 	checkModels(d, c)
 	checkTrust(d, c)
 	checkFrontDesk(d, &c.FrontDesk)
@@ -91,12 +95,6 @@ func checkQuestions(d *yamlfile.Decoder, c *Config) {
 	desk.Inbox, desk.Trust = new(inbox.Inbox), new(trust.Registry) // every hub has them
 	if err := desk.Check(); err != nil {
 		d.Problem(nil, "questions", "%s", strings.TrimPrefix(err.Error(), "questions: "))
-	}
-}
-
-func checkRates(d *yamlfile.Decoder, l *Limits) {
-	if l.Burst > 0 && l.RequestsPerSecond == 0 {
-		d.Problem(nil, "limits.burst", "says nothing without limits.requests_per_second")
 	}
 }
 

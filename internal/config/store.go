@@ -22,12 +22,6 @@ func CheckStore(text string) string {
 	return ""
 }
 
-func checkStore(d *yamlfile.Decoder, c *Config) {
-	if wrong := CheckStore(c.Store); wrong != "" {
-		d.Problem(nil, "store", "%s", wrong)
-	}
-}
-
 // Parts configures the storage of large parts of messages and artifacts. The zero value keeps
 // all parts in the log of their tasks, and callers get their bytes.
 type Parts struct {

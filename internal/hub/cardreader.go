@@ -2,7 +2,6 @@ package hub
 
 import (
 	"context"
-	"crypto/tls"
 	"net/http"
 	"os"
 	"strings"
@@ -99,7 +98,7 @@ func (c *CardReader) client(r *directory.Request) (*http.Client, error) {
 	if had := c.own[r.Call.TLS]; had != nil {
 		return had, nil
 	}
-	config, err := tlsOf(&r.Call.TLS)
+	config, err := tlsfile.Client(tlsfile.ClientFiles{Cert: r.Call.TLS.CertFile, Key: r.Call.TLS.KeyFile, CA: r.Call.TLS.CAFile})
 	if err != nil {
 		return nil, err // a later attempt may succeed
 	}
@@ -110,10 +109,6 @@ func (c *CardReader) client(r *directory.Request) (*http.Client, error) {
 	}
 	c.own[r.Call.TLS] = &http.Client{Transport: t}
 	return c.own[r.Call.TLS], nil
-}
-
-func tlsOf(t *directory.TLS) (*tls.Config, error) {
-	return tlsfile.Client(tlsfile.ClientFiles{Cert: t.CertFile, Key: t.KeyFile, CA: t.CAFile})
 }
 
 func (c *CardReader) close() {

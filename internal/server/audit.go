@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/file/atomicfile"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/version"
+	"github.com/parley-a2a/parley/store/sqlitestore"
 )
 
 // auditParts is the audit log of a hub. The zero value has no log.
@@ -150,7 +152,11 @@ func (h *Hub) checks() []engine.Check {
 	all := append(h.busParts.checks(), h.memberChecks()...)
 	all = append(all, h.followedCheck(), h.namesCheck())
 	if h.db != nil {
-		all = append(all, h.filesCheck())
+		c := engine.Check{Name: "files", OK: true}
+		if err := h.db.Intact(context.Background()); errors.Is(err, sqlitestore.ErrReplaced) {
+			c.OK, c.Detail = false, "files of the store were changed by another program; see the log, and restart the hub"
+		}
+		all = append(all, c)
 	}
 	return append(all, h.dataCheck())
 }

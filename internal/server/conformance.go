@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,7 +58,12 @@ func (c *checker) Check(ctx context.Context, q *adminjson.CheckRequest) (*adminj
 	}
 	defer c.busy.Unlock()
 	d := &checkDialer{policy: c.policy}
-	transport := d.transport()
+	transport := d.policy.Transport()
+	transport.DisableKeepAlives = true
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return d.limited(dial(ctx, network, address))
+	}
 	defer transport.CloseIdleConnections()
 	report, err := check.Run(ctx, check.Options{
 		URL: at, Only: q.Only, Timeout: cmp.Or(c.limit, checkTime),
@@ -106,16 +110,6 @@ func reported(r *check.Report, err error) *adminjson.CheckReport {
 type checkDialer struct {
 	policy *safedial.Policy
 	read   atomic.Int64
-}
-
-func (d *checkDialer) transport() *http.Transport {
-	t := d.policy.Transport()
-	t.DisableKeepAlives = true
-	dial := t.DialContext
-	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return d.limited(dial(ctx, network, address))
-	}
-	return t
 }
 
 func (d *checkDialer) grpc(ctx context.Context, url string) (wire.Conn, error) {

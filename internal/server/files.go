@@ -223,15 +223,6 @@ func (h *Hub) dataCheck() engine.Check {
 	return c
 }
 
-// filesCheck reports whether the files of the store are still those that were opened.
-func (h *Hub) filesCheck() engine.Check {
-	c := engine.Check{Name: "files", OK: true}
-	if err := h.db.Intact(context.Background()); errors.Is(err, sqlitestore.ErrReplaced) {
-		c.OK, c.Detail = false, "files of the store were changed by another program; see the log, and restart the hub"
-	}
-	return c
-}
-
 // spoolName is the folder of large requests in the data folder.
 const spoolName = "incoming"
 

@@ -29,15 +29,9 @@ func (h *Hub) openMemory() {
 		Notes: h.memory.notes, Store: tasks, Logger: h.logger,
 		Options: recorder.Options{
 			Primary: c.PrimarySession, Owner: task.Owner(c.Owner), Outcomes: func(a task.Agent) bool {
-				return slices.Contains(c.Outcomes, "*") || slices.Contains(c.Outcomes, string(a)) || h.negotiates(a)
+				return slices.Contains(c.Outcomes, "*") || slices.Contains(c.Outcomes, string(a)) || h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
 			},
 			ResultTTL: duration(c.ResultTTL), OutcomeTTL: duration(c.OutcomeTTL), SessionTTL: duration(c.SessionTTL),
 		},
 	})
-}
-
-// negotiates reports whether an agent makes appointments for the owner, who wants to see their
-// outcomes.
-func (h *Hub) negotiates(a task.Agent) bool {
-	return h.cfg.FrontDesk.Serve && a == assistant.NegotiateMeeting
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/auth/token"
 	"github.com/parley-a2a/parley/grpcbind"
@@ -433,7 +434,8 @@ func (h *Hub) register() error {
 	if h.cfg.Conformance {
 		return h.core.Register(engine.Agent{Name: testagent.Name, Card: testagent.Card(), Executor: testagent.Executor()})
 	}
-	if err := h.engine.Register(h.observerAgent()); err != nil {
+	card := &a2a.AgentCard{Name: string(engine.ObserverName), Description: "Notifies the owner of requests for unknown skills.", Version: "1.0.0"}
+	if err := h.engine.Register(engine.Agent{Name: engine.ObserverName, Card: card, Executor: h.trust.gate.Observer(), ListedSkills: true, Hidden: true}); err != nil {
 		return err
 	}
 	all, err := h.configured()

@@ -191,7 +191,14 @@ func importFrom(ctx context.Context, cfg *config.Config, r *dump.Reader) (err er
 		return pgstore.Load(ctx, cfg.Store, r)
 	}
 	p := &partsImport{dir: partsFolder(cfg)}
-	if err := p.begin(); err != nil {
+	// Without parts, the folder of a started hub has two empty folders.
+	if names, err := filepath.Glob(filepath.Join(p.dir, "owners", "*")); err != nil || len(names) > 0 {
+		return errors.Join(err, fmt.Errorf("%w in %s: import into a new folder", dump.ErrNotEmpty, p.dir))
+	}
+	if err := os.RemoveAll(p.temp()); err != nil { // of a killed process
+		return err
+	}
+	if err := atomicfile.MkdirAll(p.temp(), 0o700); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(p.temp())) }()
@@ -230,17 +237,6 @@ var ErrExportKey = errors.New("the master key does not match the export")
 type partsImport struct{ dir string }
 
 func (p *partsImport) temp() string { return p.dir + ".importing" }
-
-func (p *partsImport) begin() error {
-	// Without parts, the folder of a started hub has two empty folders.
-	if names, err := filepath.Glob(filepath.Join(p.dir, "owners", "*")); err != nil || len(names) > 0 {
-		return errors.Join(err, fmt.Errorf("%w in %s: import into a new folder", dump.ErrNotEmpty, p.dir))
-	}
-	if err := os.RemoveAll(p.temp()); err != nil { // of a killed process
-		return err
-	}
-	return atomicfile.MkdirAll(p.temp(), 0o700)
-}
 
 func (p *partsImport) file(h dump.FileHead, content io.Reader) error {
 	if !filepath.IsLocal(h.Name) || !strings.HasPrefix(h.Name, "owners/") {

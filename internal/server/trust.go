@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/auth"
@@ -198,12 +197,6 @@ func (h *Hub) assistantAgents() ([]engine.Agent, error) {
 		all = append(all, engine.Agent{Name: a.Name, Card: a.Card, Executor: a.Executor})
 	}
 	return all, nil
-}
-
-// observerAgent returns the agent that stands for skills that no agent has.
-func (h *Hub) observerAgent() engine.Agent {
-	card := &a2a.AgentCard{Name: string(engine.ObserverName), Description: "Notifies the owner of requests for unknown skills.", Version: "1.0.0"}
-	return engine.Agent{Name: engine.ObserverName, Card: card, Executor: h.trust.gate.Observer(), ListedSkills: true, Hidden: true}
 }
 
 // busy reports whether a task of the owner is running.
