@@ -242,7 +242,7 @@ func (x *exchange) run(ctx context.Context, req *a2a.SendMessageRequest) error {
 	pause, most := limit(r.InitialMs, 500), limit(r.MaxMs, 30_000)
 	for tries := 0; ; tries++ {
 		err := x.try(ctx, req)
-		if err == nil || x.fold.Result() != nil || !unaccepted(err) || tries >= retries(r.Max) {
+		if err == nil || x.fold.Result() != nil || !unaccepted(err) || tries >= max(0, cmp.Or(r.Max, 3)) {
 			return err
 		}
 		wait := pause - time.Duration(rand.Int64N(int64(pause)/2+1))
@@ -260,8 +260,6 @@ func (x *exchange) run(ctx context.Context, req *a2a.SendMessageRequest) error {
 func limit(ms, otherwise int) time.Duration {
 	return time.Duration(cmp.Or(max(0, ms), otherwise)) * time.Millisecond
 }
-
-func retries(most int) int { return max(0, cmp.Or(most, 3)) }
 
 // unaccepted reports whether the error proves that the agent has not accepted the message.
 func unaccepted(err error) bool {

@@ -56,7 +56,7 @@ func (l *losses) reshaped(field, problem string) {
 func (l *losses) metadata(field, target string, meta map[string]any, used ...string) {
 	for _, name := range slices.Sorted(maps.Keys(meta)) {
 		if !slices.Contains(used, name) {
-			l.gone(member(field, name), target+" has no metadata")
+			l.gone(field+"."+name, target+" has no metadata")
 		}
 	}
 }
@@ -70,6 +70,3 @@ func (l *losses) text(field, value, problem string) {
 
 // index returns the path of the i-th element of a list.
 func index(field string, i int) string { return field + "[" + strconv.Itoa(i) + "]" }
-
-// member returns the path of a member of an object.
-func member(field, name string) string { return field + "." + name }

@@ -157,11 +157,8 @@ func rawBlock(i int, p *a2a.Part, raw []byte) MCPBlock {
 	if raw == nil {
 		raw = []byte{}
 	}
-	return MCPBlock{Type: mcpResource, Resource: &MCPResource{URI: partURI(i), MIMEType: p.MediaType, Blob: raw}}
+	return MCPBlock{Type: mcpResource, Resource: &MCPResource{URI: fmt.Sprintf("%s%d", partScheme, i), MIMEType: p.MediaType, Blob: raw}}
 }
-
-// partURI returns a URI for bytes that have no address.
-func partURI(i int) string { return fmt.Sprintf("%s%d", partScheme, i) }
 
 const partScheme = "parley:part/"
 

@@ -2,13 +2,6 @@ package guard
 
 import "strings"
 
-// comments finds instructions in comments of HTML and Markdown, which people do not see.
-func (s *scanner) comments() {
-	for _, pair := range [][2]string{{"<!--", "-->"}, {"[//]: #", "\n"}, {"[comment]: ", "\n"}} {
-		s.commentsIn(pair[0], pair[1])
-	}
-}
-
 func (s *scanner) commentsIn(open, closing string) {
 	text := s.folded.text
 	for at := 0; ; {

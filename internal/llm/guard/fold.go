@@ -14,11 +14,6 @@ type folded struct {
 	at   []int32 // for each byte, its offset in the source; one more for the end
 }
 
-// span returns the source offsets of the bytes of f between two offsets.
-func (f *folded) span(start, end int) (from, to int) {
-	return int(f.at[start]), int(f.at[end])
-}
-
 func fold(s string) *folded {
 	b, at := make([]byte, 0, len(s)), make([]int32, 0, len(s)+1)
 	broken := false

@@ -85,10 +85,14 @@ func scan(text string, depth int) *scanner {
 	}
 	s.source = text
 	s.folded = fold(text)
-	s.phrases()
+	instructions.match(s.folded, func(p *phrase, start, end int) {
+		s.noteFolded(Finding{Rule: p.rule, Start: start, End: end, Slight: p.slight})
+	})
 	s.marks()
 	s.hidden()
-	s.comments()
+	for _, pair := range [][2]string{{"<!--", "-->"}, {"[//]: #", "\n"}, {"[comment]: ", "\n"}} {
+		s.commentsIn(pair[0], pair[1])
+	}
 	s.images()
 	s.encoded()
 	if depth <= maxDepth {
@@ -120,14 +124,8 @@ func (s *scanner) note(f Finding) {
 
 // noteFolded notes a finding with offsets into the folded text.
 func (s *scanner) noteFolded(f Finding) {
-	f.Start, f.End = s.folded.span(f.Start, f.End)
+	f.Start, f.End = int(s.folded.at[f.Start]), int(s.folded.at[f.End])
 	s.note(f)
-}
-
-func (s *scanner) phrases() {
-	instructions.match(s.folded, func(p *phrase, start, end int) {
-		s.noteFolded(Finding{Rule: p.rule, Start: start, End: end, Slight: p.slight})
-	})
 }
 
 // sorted returns the findings in order, without those within another one of the same rule.

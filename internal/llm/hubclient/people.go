@@ -76,7 +76,7 @@ func (h *Hub) awaitItem(ctx context.Context, it *inbox.Item) error {
 func (h *Hub) readInbox(ctx context.Context, it *inbox.Item, received *bool) error {
 	opened := func() (bool, error) {
 		// The stream reports all changes from now on.
-		err := h.readItem(ctx, it)
+		err := h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/inbox/" + string(it.ID), out: it, again: true})
 		*received = err == nil
 		return err == nil && it.State != inbox.Open, err
 	}
@@ -87,10 +87,6 @@ func (h *Hub) readInbox(ctx context.Context, it *inbox.Item, received *bool) err
 		}
 		return it.State != inbox.Open
 	})
-}
-
-func (h *Hub) readItem(ctx context.Context, it *inbox.Item) error {
-	return h.ask(ctx, &request{method: http.MethodGet, path: apiRoot + "/inbox/" + string(it.ID), out: it, again: true})
 }
 
 // withdraw withdraws a question whose caller no longer waits.

@@ -20,8 +20,6 @@ import (
 // request, and the caller answers with another request.
 const firstModern = "2026-07-28"
 
-func modern(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() >= firstModern }
-
 // canElicit reports whether the host can ask its user with a form. A host that names no kind of
 // question supports forms.
 func canElicit(c *mcp.ClientCapabilities) bool {

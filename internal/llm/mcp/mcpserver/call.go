@@ -122,7 +122,7 @@ func (svc *service) await(ctx context.Context, r *running, req *mcp.CallToolRequ
 			defer svc.exchanges.release(req.Extra, r.account)
 			return svc.outcome(r), nil
 		case a := <-r.asks:
-			if modern(req) {
+			if req.ProtocolVersion() >= firstModern {
 				return svc.suspend(r, a), nil
 			}
 			a.settle(elicit(ctx, req, a))

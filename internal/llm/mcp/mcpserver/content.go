@@ -34,7 +34,10 @@ func (svc *service) converted(res *llm.Result, account *membudget.Account) *mcp.
 			}
 			b.Meta[metaOrigin] = res.Origin
 		}
-		size := sizeOf(b)
+		size := len(b.Text) + len(b.Data) + len(b.URI)
+		if b.Resource != nil {
+			size += len(b.Resource.Blob)
+		}
 		all += size
 		if size > room {
 			if b.Meta[dataMark] != nil {
@@ -55,14 +58,6 @@ func (svc *service) converted(res *llm.Result, account *membudget.Account) *mcp.
 
 // dataMark is in the _meta of texts that represent data.
 const dataMark = "parley/data"
-
-func sizeOf(b *llm.MCPBlock) int {
-	n := len(b.Text) + len(b.Data) + len(b.URI)
-	if b.Resource != nil {
-		n += len(b.Resource.Blob)
-	}
-	return n
-}
 
 // block converts a content block to the SDK's type.
 func block(b *llm.MCPBlock) mcp.Content {

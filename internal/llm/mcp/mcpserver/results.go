@@ -70,10 +70,3 @@ func (k *results) item(owner *service, uri string) *mcp.ResourceContents {
 	}
 	return k.all[i].item
 }
-
-// drop removes all items of a caller.
-func (k *results) drop(owner *service) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.all = slices.DeleteFunc(k.all, func(r result) bool { return r.owner == owner })
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,7 +158,10 @@ func (svc *service) close() {
 		svc.wg.Go(func() { _ = ss.Close() })
 	}
 	svc.wg.Wait()
-	svc.results.drop(svc) // the last calls may have added some
+	// The last calls may have added results.
+	svc.results.mu.Lock()
+	defer svc.results.mu.Unlock()
+	svc.results.all = slices.DeleteFunc(svc.results.all, func(r result) bool { return r.owner == svc })
 }
 
 // resultFactor is the memory for an answer of the hub until the client has read the result, as a multiple of its
