@@ -158,11 +158,6 @@ func (s *eventWriter) close() {
 	s.open = nil
 }
 
-// message reports a whole message.
-func (s *eventWriter) message(name, text string) {
-	s.text(&exchange.Event{Artifact: name, Text: text})
-}
-
 // status reports a status of the task.
 func (s *eventWriter) status(ev *exchange.Event) {
 	about := object{"taskId": string(s.turn.Task.ID), "state": exchange.StateName(ev.State)}
@@ -183,18 +178,14 @@ func (s *eventWriter) part(ev *exchange.Event) {
 		return
 	}
 	if cost := exchange.ExtensionOf(ev.Part, "cost-v1"); cost != nil {
-		s.cost(cost)
-	}
-	s.event("CUSTOM", object{"name": "a2a.part", "value": object{"artifactId": ev.Artifact, "part": json.RawMessage(ev.Part)}})
-}
-
-func (s *eventWriter) cost(raw []byte) {
-	usage := rawjson.Member(raw, "usage")
-	for i, name := range []string{"input_tokens", "output_tokens"} {
-		if n, ok := rawjson.Int(rawjson.Member(usage, name)); ok && n > 0 {
-			s.usage[i] += n
+		usage := rawjson.Member(cost, "usage")
+		for i, name := range []string{"input_tokens", "output_tokens"} {
+			if n, ok := rawjson.Int(rawjson.Member(usage, name)); ok && n > 0 {
+				s.usage[i] += n
+			}
 		}
 	}
+	s.event("CUSTOM", object{"name": "a2a.part", "value": object{"artifactId": ev.Artifact, "part": json.RawMessage(ev.Part)}})
 }
 
 // count adds the usage to an event that ends the run.
@@ -223,7 +214,7 @@ func (s *eventWriter) end(ev *exchange.Event) {
 		return
 	}
 	if ev.Text != "" && (!ev.Said || ev.State.Interrupted() && !ev.Repeats) {
-		s.message("status", ev.Text)
+		s.text(&exchange.Event{Artifact: "status", Text: ev.Text})
 	}
 	s.finish(s.outcome(ev))
 }

@@ -77,7 +77,12 @@ func (in *input) member(name string, v []byte) error {
 		if err := each(name, v, &in.resume); err != nil {
 			return err
 		}
-		return in.checkResume()
+		for i, r := range in.resume {
+			if r.Status != "resolved" && r.Status != "cancelled" {
+				return invalid(fmt.Sprintf("resume[%d].status", i), "must be resolved or cancelled")
+			}
+		}
+		return nil
 	case "tools", "context", "state", "forwardedProps":
 		in.rest[name] = json.RawMessage(rawjson.AppendCompact(nil, v))
 	}
@@ -105,15 +110,6 @@ func each[T any](field string, v []byte, to *[]T) error {
 			return invalid(fmt.Sprintf("%s[%d]", field, len(*to)), "has members of wrong types")
 		}
 		*to = append(*to, item)
-	}
-	return nil
-}
-
-func (in *input) checkResume() error {
-	for i, r := range in.resume {
-		if r.Status != "resolved" && r.Status != "cancelled" {
-			return invalid(fmt.Sprintf("resume[%d].status", i), "must be resolved or cancelled")
-		}
 	}
 	return nil
 }

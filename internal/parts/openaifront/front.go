@@ -80,7 +80,9 @@ func (f *Front) Methods(path string) string {
 func (f *Front) Serve(v *surface.Request) error {
 	switch v.Path {
 	case modelsPath:
-		return f.listModels(v)
+		caller := v.Caller.Principal
+		v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models(caller)}))
+		return nil
 	case chatPath:
 		return f.complete(v)
 	}

@@ -27,12 +27,6 @@ type model struct {
 	Description string `json:"description,omitempty"`
 }
 
-func (f *Front) listModels(v *surface.Request) error {
-	caller := v.Caller.Principal
-	v.Reply(http.StatusOK, marshal(map[string]any{"object": "list", "data": f.models(caller)}))
-	return nil
-}
-
 func (f *Front) showModel(v *surface.Request, escaped string) error {
 	caller := v.Caller.Principal
 	name, err := url.PathUnescape(escaped)

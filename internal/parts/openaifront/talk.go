@@ -68,7 +68,8 @@ func (t *talk) send() (*op.Send, error) {
 	case m[metaContext] != "" || t.req.user != "":
 		id := m[metaContext]
 		if id == "" {
-			id = t.contextOfUser()
+			// The context belongs to the caller alone.
+			id = "user-" + digest(t.visit.Caller.Principal.ID, t.req.model, t.req.user)
 		}
 		known, err := t.known(id)
 		if err != nil {
@@ -113,11 +114,6 @@ func put(object map[string]any, name, value string) {
 	if value != "" {
 		object[name] = value
 	}
-}
-
-// contextOfUser returns the context of the user and the model. It belongs to the caller alone.
-func (t *talk) contextOfUser() string {
-	return "user-" + digest(t.visit.Caller.Principal.ID, t.req.model, t.req.user)
 }
 
 // digest returns a hash of a list of texts.

@@ -57,15 +57,6 @@ func (k *keys) Secrets() []string { return []string{config.Password(k.RockBot.UR
 
 func settingsOf(c *config.Config) *settings { return &config.Get[keys](c).RockBot }
 
-// address returns the address of RockBot's broker; empty if the hub does not connect to it.
-func address(c *config.Config) string {
-	at := settingsOf(c).URL
-	if at == "" && used(c) && overAMQP(c.Bus.URL) {
-		at = c.Bus.URL
-	}
-	return at
-}
-
 // used reports whether the hub calls or serves agents on RockBot's exchange.
 func used(c *config.Config) bool {
 	k := settingsOf(c)

@@ -38,7 +38,10 @@ type line struct {
 
 // connect is a server.NewExchange. It does not wait for the broker.
 func connect(o server.ExchangeOptions) (server.Exchange, error) {
-	at := address(o.Config)
+	at := settingsOf(o.Config).URL
+	if at == "" && used(o.Config) && overAMQP(o.Config.Bus.URL) {
+		at = o.Config.Bus.URL
+	}
 	switch {
 	case at == "" && !used(o.Config):
 		return nil, nil

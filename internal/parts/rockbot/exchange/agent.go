@@ -240,7 +240,8 @@ func (r *run) request(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadata := withSkill(r.call.Metadata, cmp.Or(r.call.Skill, dialect.GeneralSkill))
+	out := rawjson.AppendString([]byte(`{"skill":`), cmp.Or(r.call.Skill, dialect.GeneralSkill))
+	metadata := append(rawjson.AppendMembers(out, r.call.Metadata, "skill", "skillId", "skillHint"), '}')
 	if onward != nil {
 		metadata = delegation.AppendMetadata(nil, metadata, (*delegation.Context)(onward))
 	}
@@ -249,13 +250,6 @@ func (r *run) request(ctx context.Context) ([]byte, error) {
 	params = append(append(params, `,"metadata":`...), metadata...)
 	params = append(append(append(params, `,"message":`...), r.call.Message...), '}')
 	return dialect.Job.AppendParams(nil, dialect.SendMessage, params), nil
-}
-
-// withSkill returns metadata with the skill that the hub has determined, in place of the
-// caller's.
-func withSkill(metadata []byte, skill string) []byte {
-	out := rawjson.AppendString([]byte(`{"skill":`), skill)
-	return append(rawjson.AppendMembers(out, metadata, "skill", "skillId", "skillHint"), '}')
 }
 
 // follow passes on the agent's responses until it has ended or asks a question.
@@ -271,21 +265,16 @@ func (r *run) follow(ctx context.Context) error {
 		select {
 		case <-r.slot.wake:
 		case <-deadline.C:
-			return r.late()
+			why := "gave no answer in time"
+			if !r.state.Sent {
+				why += "; it is unknown whether it has got the message"
+			}
+			r.yield(r.failed(why), nil)
+			return nil
 		case <-ctx.Done():
 			return nil // the next execution continues here
 		}
 	}
-}
-
-// late fails a task without an answer.
-func (r *run) late() error {
-	why := "gave no answer in time"
-	if !r.state.Sent {
-		why += "; it is unknown whether it has got the message"
-	}
-	r.yield(r.failed(why), nil)
-	return nil
 }
 
 func (r *run) failed(why string) a2a.Event {

@@ -196,7 +196,10 @@ func (x *Exchange) receiveResponses(ctx context.Context) error {
 			x.refuse(a, "is no result")
 			return
 		}
-		x.marks.hold(id, message{a.Body, a})
+		x.marks.mu.Lock()
+		x.marks.held = append(x.marks.held, heldResponse{id, message{a.Body, a}})
+		x.marks.mu.Unlock()
+		x.marks.wake.Send()
 	})
 }
 

@@ -39,13 +39,6 @@ const (
 	markPause = time.Minute
 )
 
-func (m *marks) hold(job string, n message) {
-	m.mu.Lock()
-	m.held = append(m.held, heldResponse{job, n})
-	m.mu.Unlock()
-	m.wake.Send()
-}
-
 // take returns and removes the held responses.
 func (m *marks) take() []heldResponse {
 	m.mu.Lock()
