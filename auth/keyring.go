@@ -193,14 +193,6 @@ func (r *Keyring) List() []Key {
 	return all
 }
 
-// accepted notes that a key was used. It writes at most once a second, so that busy callers do not wait for each
-// other.
-func (ks *keys) accepted(k *Key, now time.Time) {
-	if at := ks.used[k.ID]; at.Load() < now.Unix() {
-		at.Store(now.Unix())
-	}
-}
-
 // Authenticate implements Authenticator. A refusal may be delayed, see Refuse; a valid key is
 // never delayed. The principal acts for the organisation that the request names, see
 // Principal.For.
@@ -238,7 +230,10 @@ func (r *Keyring) authenticate(ctx context.Context, req *Request) (*Principal, e
 				break
 			}
 			if _, bus := k.BusAgent(); !bus {
-				ks.accepted(k, now)
+				// Noting a use at most once a second keeps busy callers from waiting for each other.
+				if at := ks.used[k.ID]; at.Load() < now.Unix() {
+					at.Store(now.Unix())
+				}
 				return &k.Principal, nil
 			}
 			flaw = flawBus

@@ -76,17 +76,6 @@ func (l *lastingRequest) check() {
 	}
 }
 
-// stop releases the timer.
-func (l *lastingRequest) stop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.valid = func() (time.Time, error) { return time.Time{}, nil }
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	l.end(nil)
-}
-
 // While implements Lasting. A change of the keys, or Recheck, ends the context at once.
 func (r *Keyring) While(ctx context.Context, req *Request, p *Principal) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithCancelCause(ctx)
@@ -102,7 +91,13 @@ func (r *Keyring) While(ctx context.Context, req *Request, p *Principal) (contex
 		r.lasting.mu.Lock()
 		delete(r.lasting.all, l)
 		r.lasting.mu.Unlock()
-		l.stop()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.valid = func() (time.Time, error) { return time.Time{}, nil }
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		l.end(nil)
 	}
 }
 

@@ -58,7 +58,9 @@ func (d *disk) store(b *batch) error {
 		_ = os.Remove(path) // if that fails, the next attempt removes it
 	}
 	if b.rotate {
-		return d.endSegment()
+		err := d.file.Close()
+		d.file, d.path, d.size = nil, "", 0
+		return err
 	}
 	return nil
 }
@@ -93,13 +95,6 @@ func (d *disk) open(first uint64) (err error) {
 func (d *disk) rollBack() error {
 	err := errors.Join(d.file.Truncate(d.size), d.file.Close())
 	d.file = nil
-	return err
-}
-
-// endSegment ends the segment; the next batch begins another one.
-func (d *disk) endSegment() error {
-	err := d.file.Close()
-	d.file, d.path, d.size = nil, "", 0
 	return err
 }
 

@@ -287,7 +287,8 @@ func (v *verifier) line(file string, r *raw, end bool) {
 	case e.Seq > expected:
 		v.gap(&here)
 	case e.Seq == expected && !v.last.unknown && e.Prev != v.last.hash:
-		v.replaced(&here)
+		v.problem(&Problem{File: v.last.file, Line: v.last.line, Seq: v.last.seq, Kind: Replaced, Text: fmt.Sprintf(
+			"the entry was replaced: entry %d was written behind another one", here.seq)})
 	case e.Seq < expected:
 		v.misplaced(&here, r)
 		return
@@ -347,12 +348,6 @@ func span(from, to uint64, one, more string) string {
 		return "the entry " + one
 	}
 	return fmt.Sprintf("entries %d to %d %s", from, to, more)
-}
-
-// replaced reports an entry to which the next one does not refer.
-func (v *verifier) replaced(here *link) {
-	v.problem(&Problem{File: v.last.file, Line: v.last.line, Seq: v.last.seq, Kind: Replaced, Text: fmt.Sprintf(
-		"the entry was replaced: entry %d was written behind another one", here.seq)})
 }
 
 // misplaced reports an entry that should have come earlier.

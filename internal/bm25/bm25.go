@@ -141,7 +141,8 @@ func (x *Index) Put(d *Document) {
 		if t == nil {
 			t = new(term)
 			x.terms[text] = t
-			x.sortLocked(text)
+			i, _ := slices.BinarySearch(x.sorted, text)
+			x.sorted = slices.Insert(x.sorted, i, text)
 		}
 		t.in = append(t.in, posting{int32(n), float32(found.weights[text])})
 		t.live++
@@ -149,12 +150,6 @@ func (x *Index) Put(d *Document) {
 	x.slots = append(x.slots, s)
 	x.byID[d.ID] = n
 	x.length += s.length
-}
-
-// sortLocked inserts a new word into sorted.
-func (x *Index) sortLocked(text string) {
-	i, _ := slices.BinarySearch(x.sorted, text)
-	x.sorted = slices.Insert(x.sorted, i, text)
 }
 
 // Drop removes a document.
@@ -216,10 +211,6 @@ type bag struct {
 	length  float64
 }
 
-func newBag() *bag {
-	return &bag{weights: make(map[string]float64), pairs: make(map[uint32]float64)}
-}
-
 // inOrder returns the pairs, sorted.
 func (bg *bag) inOrder() []pair {
 	pairs := make([]pair, 0, len(bg.pairs))
@@ -241,7 +232,7 @@ func together(a, b string) uint32 {
 
 // weigh counts the words of a document.
 func weigh(d *Document) *bag {
-	bg := newBag()
+	bg := &bag{weights: make(map[string]float64), pairs: make(map[uint32]float64)}
 	bg.add(d.Name, nameWeight)
 	bg.add(d.Title, nameWeight)
 	bg.add(d.Summary, summaryWeight)

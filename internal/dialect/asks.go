@@ -131,9 +131,6 @@ func (a *asker) outerSkills() []string {
 	return []string{"skill", "skillHint"}
 }
 
-// innerSkills returns the names of the skill in the message's metadata.
-func (a *asker) innerSkills() []string { return []string{cmp.Or(a.to.SkillKey, "skill")} }
-
 // metadata appends a metadata object and adds the skill under each of the names that is
 // missing.
 func (a *asker) metadata(dst, metadata []byte, skills []string) []byte {
@@ -184,7 +181,7 @@ func (a *asker) withSkill(msg []byte) []byte {
 			out = append(rawjson.AppendName(out, name), v...)
 		}
 	}
-	out = a.metadata(rawjson.AppendName(out, "metadata"), member(msg, "metadata"), a.innerSkills())
+	out = a.metadata(rawjson.AppendName(out, "metadata"), member(msg, "metadata"), []string{cmp.Or(a.to.SkillKey, "skill")})
 	return append(out, '}')
 }
 

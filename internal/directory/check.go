@@ -69,7 +69,11 @@ func (d *Directory) keep(ctx context.Context, wg *sync.WaitGroup) {
 }
 
 // NextProbe returns when an agent will be probed; zero if it is never probed, or just now.
-func (d *Directory) NextProbe(name task.Agent) time.Time { return d.work.when(name) }
+func (d *Directory) NextProbe(name task.Agent) time.Time {
+	d.work.mu.Lock()
+	defer d.work.mu.Unlock()
+	return d.work.next[name]
+}
 
 // stale reports whether the full card of an agent is due to be read.
 func (d *Directory) stale(a *agent) bool {

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/outbound/card"
 	"github.com/parley-a2a/parley/internal/suggest"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -197,7 +198,7 @@ type agent struct {
 func New(cfg Config) *Directory {
 	cfg = cfg.withDefaults()
 	d := &Directory{
-		cfg: cfg, index: bm25.New(), work: newSchedule(),
+		cfg: cfg, index: bm25.New(), work: &schedule{next: make(map[task.Agent]time.Time), wake: wake.New()},
 		known:  make([]lastUpdate, len(cfg.Sources)+1),
 		wrong:  make([][]string, len(cfg.Sources)+1),
 		agents: make(map[task.Agent]*agent),

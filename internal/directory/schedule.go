@@ -41,10 +41,6 @@ func (q *dueHeap) Pop() any {
 	return last
 }
 
-func newSchedule() *schedule {
-	return &schedule{next: make(map[task.Agent]time.Time), wake: wake.New()}
-}
-
 // at schedules an agent, replacing its earlier time.
 func (s *schedule) at(name task.Agent, t time.Time) {
 	s.mu.Lock()
@@ -52,13 +48,6 @@ func (s *schedule) at(name task.Agent, t time.Time) {
 	s.next[name] = t
 	heap.Push(&s.queue, due{name, t})
 	s.wake.Send()
-}
-
-// when returns the time of an agent; zero if it has none.
-func (s *schedule) when(name task.Agent) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.next[name]
 }
 
 // take returns an agent that is due, or the time until the next one is due; a negative duration

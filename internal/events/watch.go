@@ -298,7 +298,11 @@ func (w *watcher) page(ctx context.Context, moments []task.Moment) error {
 func (w *watcher) moment(ctx context.Context, m *task.Moment, skip int) error {
 	if m.Notice != nil {
 		w.at.seq = m.Seq
-		return w.notice(m)
+		var e Event
+		if err := json.Unmarshal(m.Notice, &e); err != nil {
+			return fmt.Errorf("notice %d: %w", m.Seq, err)
+		}
+		return w.send(e)
 	}
 	if w.query.skips(&m.Head) {
 		return nil
@@ -337,14 +341,6 @@ func (f *Filter) skips(h *task.Head) bool {
 		return true
 	}
 	return !slices.ContainsFunc([]string{TaskCreated, TaskMessage, TaskStatus, TaskArtifact, TaskOther}, f.selectsType)
-}
-
-func (w *watcher) notice(m *task.Moment) error {
-	var e Event
-	if err := json.Unmarshal(m.Notice, &e); err != nil {
-		return fmt.Errorf("notice %d: %w", m.Seq, err)
-	}
-	return w.send(e)
 }
 
 // send sends an event at the current position, if it is selected.

@@ -87,7 +87,9 @@ func (b *Inbox) Put(ctx context.Context, it *Item) (Item, error) {
 	if c.Created.IsZero() {
 		c.Created = time.Now()
 	}
-	c.fit()
+	c.Text, c.Draft = clip(c.Text, MaxText), clip(c.Draft, MaxDraft)
+	c.Caller, c.CallerName, c.Skill = clip(c.Caller, maxName), clip(c.CallerName, maxName), clip(c.Skill, maxName)
+	c.Created, c.Expires = millis(c.Created), millis(c.Expires)
 	put, fresh, err := b.store().PutItem(ctx, &c)
 	if err != nil {
 		return Item{}, fmt.Errorf("put into the inbox: %w", err)
@@ -412,16 +414,12 @@ func (b *Inbox) sweep(ctx context.Context) {
 	for {
 		n, err := s.SweepItems(ctx, time.Now().Add(-keep), sweepSlice)
 		if err != nil {
-			b.log(ctx, "old items of the inbox are kept", err)
+			if b.Logger != nil && ctx.Err() == nil {
+				b.Logger.Error("old items of the inbox are kept", "error", err)
+			}
 		}
 		if err != nil || n < sweepSlice {
 			return
 		}
-	}
-}
-
-func (b *Inbox) log(ctx context.Context, what string, err error) {
-	if b.Logger != nil && ctx.Err() == nil {
-		b.Logger.Error(what, "error", err)
 	}
 }

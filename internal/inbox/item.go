@@ -162,13 +162,6 @@ func millis(t time.Time) time.Time {
 	return time.UnixMilli(t.UnixMilli()).UTC()
 }
 
-// fit cuts texts that are too long, and rounds times to the precision of a store.
-func (it *Item) fit() {
-	it.Text, it.Draft = clip(it.Text, MaxText), clip(it.Draft, MaxDraft)
-	it.Caller, it.CallerName, it.Skill = clip(it.Caller, maxName), clip(it.CallerName, maxName), clip(it.Skill, maxName)
-	it.Created, it.Expires = millis(it.Created), millis(it.Expires)
-}
-
 // clip returns at most n bytes of s, in whole runes, with a mark at the cut.
 func clip(s string, n int) string {
 	return textclip.FitBytes(strings.ToValidUTF8(s, "\uFFFD"), n)

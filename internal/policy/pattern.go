@@ -85,10 +85,6 @@ func (ps patterns) matchFold(s string) bool {
 	return len(ps) == 0
 }
 
-func (ps patterns) matchAny(list []string) bool {
-	return len(ps) == 0 || slices.ContainsFunc(list, ps.match)
-}
-
 // covers reports whether ps match everything that qs match.
 func (ps patterns) covers(qs patterns) bool {
 	if len(ps) == 0 {

@@ -150,7 +150,7 @@ func (c *rule) fits(p *auth.Principal) bool {
 			return false
 		}
 	}
-	return c.callers.match(p.ID) && c.roles.matchAny(p.Roles) && (len(c.owners) == 0 || c.owners.matchOwner(p))
+	return c.callers.match(p.ID) && (len(c.roles) == 0 || slices.ContainsFunc(p.Roles, c.roles.match)) && (len(c.owners) == 0 || c.owners.matchOwner(p))
 }
 
 // matchOwner reports whether ps match the organisation of a caller.

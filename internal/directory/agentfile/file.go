@@ -251,17 +251,13 @@ func read(path string) (text, error) {
 
 // Follow implements directory.Source.
 func (f *File) Follow(ctx context.Context, changed func(directory.Update)) error {
-	f.watcher.Follow(ctx, watch.File{Paths: f.paths, Reports: true, Read: func(asked bool) error { return f.reload(asked, changed) }})
+	f.watcher.Follow(ctx, watch.File{Paths: f.paths, Reports: true, Read: func(asked bool) error {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if u, ok := f.loadLocked(asked); ok {
+			changed(u)
+		}
+		return f.problem
+	}})
 	return nil
-}
-
-// reload passes the content to changed, if it differs from the content read last or anew is set.
-// It returns the problems of the content.
-func (f *File) reload(anew bool, changed func(directory.Update)) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if u, ok := f.loadLocked(anew); ok {
-		changed(u)
-	}
-	return f.problem
 }

@@ -153,7 +153,11 @@ func LineOf(node ast.Node) int {
 func (d *Decoder) Decode(src []byte, v any) {
 	src, err := textfile.UTF8(src)
 	if err != nil {
-		d.encoding(err)
+		e := &Error{File: d.file, Problem: err.Error()}
+		if at, ok := errors.AsType[*textfile.EncodingError](err); ok {
+			e.Line, e.Problem = at.Line, at.Problem()
+		}
+		d.problems = append(d.problems, e)
 		return
 	}
 	file, err := parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey())
@@ -174,15 +178,6 @@ func (d *Decoder) Decode(src []byte, v any) {
 		ast.Walk(anchorVisitor(d.anchors), docs[0].Body)
 		d.Value(docs[0].Body, reflect.ValueOf(v).Elem(), "", "")
 	}
-}
-
-// encoding records an error of textfile.
-func (d *Decoder) encoding(err error) {
-	e := &Error{File: d.file, Problem: err.Error()}
-	if at, ok := errors.AsType[*textfile.EncodingError](err); ok {
-		e.Line, e.Problem = at.Line, at.Problem()
-	}
-	d.problems = append(d.problems, e)
 }
 
 // reference matches the beginning of a reference to a variable or a file.

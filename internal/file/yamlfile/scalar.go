@@ -22,7 +22,12 @@ func setScalar(v reflect.Value, text string, tag reflect.StructTag) error {
 	case *float64:
 		return setNumber(p, text)
 	case *time.Duration:
-		return setDuration(p, text)
+		t, err := time.ParseDuration(text)
+		if err != nil || t < 0 || t > 24*time.Hour {
+			return fmt.Errorf("%q is not a duration like 200ms or 3s, of at most a day", Clip(text))
+		}
+		*p = t
+		return nil
 	}
 	if v.Kind() == reflect.String {
 		return setString(v, text, tag.Get("enum"))
@@ -59,15 +64,6 @@ func setInt(p *int, text string, signed bool) error {
 		return fmt.Errorf("%q is not a whole number of at least 0", Clip(text))
 	}
 	*p = n
-	return nil
-}
-
-func setDuration(p *time.Duration, text string) error {
-	t, err := time.ParseDuration(text)
-	if err != nil || t < 0 || t > 24*time.Hour {
-		return fmt.Errorf("%q is not a duration like 200ms or 3s, of at most a day", Clip(text))
-	}
-	*p = t
 	return nil
 }
 

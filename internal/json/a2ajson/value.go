@@ -28,7 +28,10 @@ func appendValue(dst []byte, v any, depth int) ([]byte, error) {
 	case bool:
 		return strconv.AppendBool(dst, v), nil
 	case float64:
-		return appendFloat(dst, v)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return dst, broken("%v is not a JSON number", v)
+		}
+		return jsontext.AppendFloat(dst, v, 64), nil
 	case int:
 		return strconv.AppendInt(dst, int64(v), 10), nil
 	case int64:
@@ -90,15 +93,6 @@ func appendArray(dst []byte, list []any, depth int) ([]byte, error) {
 		}
 	}
 	return append(dst, ']'), nil
-}
-
-// appendFloat writes the shortest digits that parse back to f, in the notation of
-// encoding/json.
-func appendFloat(dst []byte, f float64) ([]byte, error) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return dst, broken("%v is not a JSON number", f)
-	}
-	return jsontext.AppendFloat(dst, f, 64), nil
 }
 
 // appendNumber keeps the digits. Like encoding/json, it writes the empty number as zero.

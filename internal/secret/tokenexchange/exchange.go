@@ -204,21 +204,15 @@ func (x *Exchanger) ask(ctx context.Context, subject, kind string) (string, time
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
 	req.SetBasicAuth(url.QueryEscape(x.ClientID), url.QueryEscape(x.ClientSecret)) // RFC 6749 §2.3.1
-	client, release := x.client()
+	// No redirects are followed, because requests contain secrets.
+	client, release := httpcall.Client(x.Client)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	defer release()
 	resp, err := client.Do(req)
 	if err != nil {
 		return "", 0, fmt.Errorf("%w: %w", httpcall.ErrUnreachable, httpcall.Reason(err))
 	}
 	return readAnswer(resp)
-}
-
-// client returns the client for requests. It follows no redirects, because requests contain
-// secrets.
-func (x *Exchanger) client() (*http.Client, func()) {
-	c, release := httpcall.Client(x.Client)
-	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return c, release
 }
 
 // answer is the server's response (RFC 8693 §2.2, RFC 6749 §5.2).

@@ -79,11 +79,19 @@ func (p *Policy) Header(ctx context.Context) (http.Header, error) {
 func (p *Policy) Token(ctx context.Context) (string, error) {
 	switch p.Mode {
 	case Assertion:
-		return p.assert(ctx)
+		caller, err := p.caller(ctx)
+		if err != nil {
+			return "", err
+		}
+		return p.Asserter.Of(caller, p.Audience, p.Claims)
 	case Exchange:
 		return p.exchange(ctx)
 	case Forward:
-		return forward(ctx)
+		t := usertoken.From(ctx).Reveal()
+		if t == "" {
+			return "", errNoBearer
+		}
+		return t, nil
 	}
 	return "", nil
 }
@@ -100,25 +108,9 @@ func (p *Policy) caller(ctx context.Context) (*auth.Principal, error) {
 	return &auth.Principal{ID: p.Anonymous}, nil
 }
 
-func (p *Policy) assert(ctx context.Context) (string, error) {
-	caller, err := p.caller(ctx)
-	if err != nil {
-		return "", err
-	}
-	return p.Asserter.Of(caller, p.Audience, p.Claims)
-}
-
 // errNoBearer is returned if the caller's own token is not available.
 var errNoBearer = errors.New("it needs the caller's own token, but the caller sent none with the message, " +
 	"or the hub, which keeps tokens only in memory, was restarted since; send a new message with a token")
-
-func forward(ctx context.Context) (string, error) {
-	t := usertoken.From(ctx).Reveal()
-	if t == "" {
-		return "", errNoBearer
-	}
-	return t, nil
-}
 
 // exchange gets a token from the authorization server for the caller's own token or, without
 // one, for an assertion of the hub.

@@ -55,7 +55,12 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	if env.disabled {
 		return &Telemetry{}, nil
 	}
-	res, err := identity(ctx, c.Version)
+	// Variables of the environment take precedence.
+	res, err := resource.New(ctx,
+		resource.WithTelemetrySDK(), resource.WithHost(),
+		resource.WithAttributes(attribute.String("service.name", "parley"), attribute.String("service.version", c.Version)),
+		resource.WithFromEnv(),
+	)
 	if err != nil {
 		// The detected attributes are kept; the error concerns a variable that cannot be read.
 		c.Logger.Warn("telemetry: the description of this process is incomplete", "error", err)
@@ -73,15 +78,6 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	otel.SetErrorHandler(&errorHandler{logger: c.Logger})
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
 	return t, nil
-}
-
-// identity describes the process. Variables take precedence.
-func identity(ctx context.Context, version string) (*resource.Resource, error) {
-	return resource.New(ctx,
-		resource.WithTelemetrySDK(), resource.WithHost(),
-		resource.WithAttributes(attribute.String("service.name", "parley"), attribute.String("service.version", version)),
-		resource.WithFromEnv(),
-	)
 }
 
 // Page returns the page for Prometheus; nil if there is none.
