@@ -157,20 +157,15 @@ func (r *run) unregisterCallback() {
 	}
 }
 
-// pushConfig returns the push notification configuration that the peer gets for the task.
-func (r *run) pushConfig() []byte {
+// sendWithCallback sends the message to a peer that reports the progress of the task by callbacks.
+func (r *run) sendWithCallback(ctx context.Context, p *peerConnection) (done bool, err error) {
+	r.registerCallback()
 	c := r.agent.Callbacks
 	token := c.secret(idToken, r)
 	b := rawjson.AppendString([]byte(`{"url":`), strings.TrimSuffix(c.URL, "/")+"/"+r.hook)
 	b = rawjson.AppendString(append(b, `,"token":`...), token)
 	b = rawjson.AppendString(append(b, `,"authentication":{"scheme":"Bearer","credentials":`...), token)
-	return append(b, `}}`...)
-}
-
-// sendWithCallback sends the message to a peer that reports the progress of the task by callbacks.
-func (r *run) sendWithCallback(ctx context.Context, p *peerConnection) (done bool, err error) {
-	r.registerCallback()
-	ev, err := p.Send(ctx, r.params(r.pushConfig()))
+	ev, err := p.Send(ctx, r.params(append(b, `}}`...)))
 	if refused(err) {
 		// The peer may have refused the webhook alone, for example a hub that must not call
 		// addresses like this hub's. If it refuses the message itself, it will refuse it again.

@@ -91,7 +91,10 @@ func (e *Engine) page(ctx context.Context, q *task.Query, r *op.List, found task
 		return nil, err
 	}
 	p.Tasks = l.tasks
-	l.keep(ctx)
+	if l.hold != nil {
+		l.hold.Resize(answerFactor * int64(l.size))
+		context.AfterFunc(ctx, l.hold.Release)
+	}
 	if n := len(p.Tasks); n > 0 && (found.More || n < len(found.Heads)) {
 		last := &found.Heads[n-1]
 		p.NextPageToken = e.tokens.encode(q, task.Cursor{At: last.StatusAt, Key: last.Key})
@@ -200,13 +203,4 @@ func (l *listing) fold(ctx context.Context, h *task.Head) (*task.Fold, error) {
 	}
 	l.size += f.size
 	return f.Fold, err
-}
-
-// keep keeps the memory until ctx ends.
-func (l *listing) keep(ctx context.Context) {
-	if l.hold == nil {
-		return
-	}
-	l.hold.Resize(answerFactor * int64(l.size))
-	context.AfterFunc(ctx, l.hold.Release)
 }

@@ -149,7 +149,12 @@ const maxNamed = 20
 var errUnknownSkill = fmt.Errorf("unknown skill: %w", a2a.ErrInvalidParams)
 
 func unknownSkill(skill string, have []string) error {
-	have = each(have)
+	seen := make(map[string]bool, len(have))
+	have = slices.DeleteFunc(have, func(s string) bool {
+		was := seen[s]
+		seen[s] = true
+		return was
+	})
 	meant, rest := "", ""
 	if nearest := suggest.Nearest(clip(skill), have); nearest != "" {
 		meant = "; did you mean " + strconv.Quote(clip(nearest)) + "?"
@@ -165,16 +170,6 @@ func unknownSkill(skill string, have []string) error {
 	}
 	return apierror.Field(errUnknownSkill, "metadata.skill", "no agent here has the skill %q%s; there are: %s%s",
 		clip(skill), meant, strings.Join(have, ", "), rest)
-}
-
-// each removes duplicates from a list.
-func each(list []string) []string {
-	seen := make(map[string]bool, len(list))
-	return slices.DeleteFunc(list, func(s string) bool {
-		was := seen[s]
-		seen[s] = true
-		return was
-	})
 }
 
 // clip shortens a caller's text for an error message.

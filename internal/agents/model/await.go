@@ -93,22 +93,17 @@ func (s *session) await(ctx context.Context, calls []*call) error {
 		delete(s.fresh, c.key)
 		jobs = append(jobs, func(w *work) outcome { return s.awaitOne(w, c, anew) })
 	}
-	s.status(a2a.TaskStateWorking, waitsFor(calls))
-	if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
-		return err
-	}
-	return s.collect(ctx, jobs)
-}
-
-// waitsFor returns a status text that names the awaited agents.
-func waitsFor(calls []*call) string {
 	var names []string
 	for _, c := range calls {
 		if name := c.result.Pending.Agent; !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	return "waiting for " + strings.Join(names, ", ")
+	s.status(a2a.TaskStateWorking, "waiting for "+strings.Join(names, ", "))
+	if err := agent.CallFrom(ctx).Flush(ctx); err != nil {
+		return err
+	}
+	return s.collect(ctx, jobs)
 }
 
 func (s *session) awaitOne(w *work, c *call, anew bool) outcome {
@@ -207,14 +202,3 @@ func (t *transcript) answering() bool {
 
 // callers are patterns of the tools that give work to agents, except those of delegates.
 var callers = []string{"invoke_agent", "chat_with_agent", "continue_task", runPrefix + "*", "a2a__*"}
-
-// withoutCallers returns the tools that give no work to agents.
-func (t *tools) withoutCallers() *tools {
-	var rest []llm.Tool
-	for _, tool := range t.list {
-		if !anyMatches(callers, tool.Name) {
-			rest = append(rest, tool)
-		}
-	}
-	return newTools(rest, nil)
-}

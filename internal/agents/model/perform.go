@@ -144,7 +144,12 @@ func (s *session) settle(ctx context.Context, r *record) error {
 		return err
 	}
 	if r.Result != nil {
-		s.showOutcome(s.t.byKey[r.Result.Key])
+		c := s.t.byKey[r.Result.Key]
+		phase := "completed"
+		if c.result.Error {
+			phase = "failed"
+		}
+		s.show(c, phase)
 		s.fresh[r.Result.Key] = r.Result.Pending != nil && r.Result.Pending.Begun
 	}
 	if r.Arrived != nil {
@@ -297,15 +302,6 @@ func (s *session) result(c *call, text guard.Text, failed bool) outcome {
 func (b *Budget) room() int { return b.Context * bytesPerToken / 4 }
 
 func (s *session) begin(c *call) { s.show(c, "started") }
-
-// showOutcome reports the outcome of a call to callers.
-func (s *session) showOutcome(c *call) {
-	phase := "completed"
-	if c.result.Error {
-		phase = "failed"
-	}
-	s.show(c, phase)
-}
 
 // toolCallExtension is the URI of the extension that shows tool calls to callers.
 const toolCallExtension = "https://proto-labs.ai/a2a/ext/tool-call-v1"

@@ -113,14 +113,27 @@ func (s *session) inTime(ctx context.Context) (context.Context, context.CancelFu
 // step performs the next step. done is set after the last one.
 func (s *session) step(ctx context.Context) (done bool, err error) {
 	if s.tools = s.all; s.t.answering() {
-		s.tools = s.all.withoutCallers()
+		var rest []llm.Tool
+		for _, tool := range s.all.list {
+			if !anyMatches(callers, tool.Name) {
+				rest = append(rest, tool)
+			}
+		}
+		s.tools = newTools(rest, nil)
 	}
 	if open := s.t.open(); len(open) > 0 {
 		if err := s.perform(ctx, open); err != nil {
 			return false, err
 		}
 		if c := s.t.waiting(); c != nil {
-			return true, s.suspend(c)
+			reason := "agent_delegate:input_required"
+			if c.asked.Auth {
+				reason = "agent_delegate:auth_required"
+			}
+			ev := agent.Status(s.ec, a2a.TaskStateInputRequired, a2a.NewTextPart(c.asked.Question))
+			ev.Metadata = map[string]any{"reason": reason, "tool_call_id": c.ID, "tool_name": c.Function.Name, "task_id": string(c.asked.Task)}
+			s.emit(ev, nil)
+			return true, nil
 		}
 		return false, nil
 	}
@@ -212,18 +225,6 @@ func (s *session) opening(ctx context.Context) ([]llm.ChatMessage, error) {
 		return nil, err
 	}
 	return append(before, own), nil
-}
-
-// suspend passes a question to the caller of the task.
-func (s *session) suspend(c *call) error {
-	reason := "agent_delegate:input_required"
-	if c.asked.Auth {
-		reason = "agent_delegate:auth_required"
-	}
-	ev := agent.Status(s.ec, a2a.TaskStateInputRequired, a2a.NewTextPart(c.asked.Question))
-	ev.Metadata = map[string]any{"reason": reason, "tool_call_id": c.ID, "tool_name": c.Function.Name, "task_id": string(c.asked.Task)}
-	s.emit(ev, nil)
-	return nil
 }
 
 // complete ends the task with the model's last message.
