@@ -86,7 +86,13 @@ func (c *doctorCmd) Run(ctx context.Context, o *OS) error {
 	if unread != nil {
 		return unread
 	}
-	return policyFailed(facts)
+	if facts.NoPolicy != "" {
+		return errors.New("the policy cannot be read")
+	}
+	if failed := facts.Policy.Check(); len(failed) > 0 {
+		return fmt.Errorf("%s: %d tests of the policy fail", failed[0].At, len(failed))
+	}
+	return nil
 }
 
 // printFinding prints a finding, with its advice on a line of its own.

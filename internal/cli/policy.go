@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,17 +30,6 @@ func policyFacts(cfg *config.Config, f *doctor.Facts) {
 		w := &f.World
 		w.Callers, w.Roles, w.Owners = append(w.Callers, k.Agent), append(w.Roles, k.Roles...), append(w.Owners, k.Owners...)
 	}
-}
-
-// policyFailed returns an error if the policy cannot be read, or one of its tests fails.
-func policyFailed(f *doctor.Facts) error {
-	if f.NoPolicy != "" {
-		return errors.New("the policy cannot be read")
-	}
-	if failed := f.Policy.Check(); len(failed) > 0 {
-		return fmt.Errorf("%s: %d tests of the policy fail", failed[0].At, len(failed))
-	}
-	return nil
 }
 
 // factsOf returns the agents and callers of a configuration, without the callers of keys.

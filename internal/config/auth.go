@@ -99,17 +99,6 @@ type CallerSection struct {
 // HasCallers are keys of a part with further callers, like those of Auth.APIKeys.
 type HasCallers interface{ CallerSection() CallerSection }
 
-// sections returns the callers in the sections of parts.
-func (c *Config) sections() []CallerSection {
-	var all []CallerSection
-	for _, added := range c.Extensions() {
-		if h, ok := added.(HasCallers); ok {
-			all = append(all, h.CallerSection())
-		}
-	}
-	return all
-}
-
 // CallerKeys returns the keys of the file that have callers.
 func (a *Auth) CallerKeys() []string {
 	keys := []string{"auth.api_keys", "auth.bearer_tokens"}

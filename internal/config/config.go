@@ -516,7 +516,13 @@ func Parse(path string, src []byte, lookup func(string) (string, bool)) (*Config
 	d.PathsFrom(folder)
 	d.ExplainAbsent(absent)
 	d.Decode(src, c)
-	c.Auth.Sections = c.sections()
+	var all []CallerSection
+	for _, added := range c.Extensions() {
+		if h, ok := added.(HasCallers); ok {
+			all = append(all, h.CallerSection())
+		}
+	}
+	c.Auth.Sections = all
 	if len(d.Problems()) == 0 {
 		check(d, c)
 	}

@@ -144,7 +144,13 @@ func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 	if first.URL == "" && !first.Pinned {
 		both.Title, both.Description = cmp.Or(first.Title, own.Title), cmp.Or(first.Description, own.Description)
 		both.Version = cmp.Or(first.Version, own.Version)
-		both.Skills = mergeSpecs(first.Skills, own.Skills)
+		merged := slices.Clone(first.Skills)
+		for _, s := range own.Skills {
+			if !slices.ContainsFunc(merged, func(m Skill) bool { return strings.EqualFold(m.ID, s.ID) }) {
+				merged = append(merged, s)
+			}
+		}
+		both.Skills = merged
 		if both.Extensions == nil {
 			both.Extensions = own.Extensions
 		}
@@ -158,15 +164,4 @@ func withQueue(specs []*Spec) (first *Spec, counted []*Spec) {
 	counted = slices.Clone(specs)
 	counted[i] = nil
 	return &both, counted
-}
-
-// mergeSpecs returns first, followed by the skills of others with other ids.
-func mergeSpecs(first, others []Skill) []Skill {
-	merged := slices.Clone(first)
-	for _, s := range others {
-		if !slices.ContainsFunc(merged, func(m Skill) bool { return strings.EqualFold(m.ID, s.ID) }) {
-			merged = append(merged, s)
-		}
-	}
-	return merged
 }

@@ -62,7 +62,12 @@ func (n *Notes) Search(ctx context.Context, q *Search) ([]Hit, error) {
 		limit = min(q.Limit, MaxHits)
 	}
 	if strings.TrimSpace(q.Text) == "" {
-		return newest(found.Notes, limit), nil
+		slices.SortStableFunc(found.Notes, func(a, b Note) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
+		hits := make([]Hit, 0, min(len(found.Notes), limit))
+		for i := range found.Notes[:min(len(found.Notes), limit)] {
+			hits = append(hits, Hit{Entry: entryOf(&found.Notes[i])})
+		}
+		return hits, nil
 	}
 	return ranked(found, q.Text, limit), nil
 }
@@ -106,15 +111,6 @@ func hasTags(n *Note, tags []string) bool {
 		}
 	}
 	return true
-}
-
-func newest(notes []Note, limit int) []Hit {
-	slices.SortStableFunc(notes, func(a, b Note) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
-	hits := make([]Hit, 0, min(len(notes), limit))
-	for i := range notes[:min(len(notes), limit)] {
-		hits = append(hits, Hit{Entry: entryOf(&notes[i])})
-	}
-	return hits
 }
 
 // ranked returns the notes that match the words of a text. Words weigh most in the key, and

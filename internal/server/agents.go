@@ -67,22 +67,17 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 			if by := a.Executors(h.program); by != nil {
 				e.Executor, programs = by, by.Agents
 			}
-			h.warnOfMissing(e.Name, programs)
+			// The missing programs may be installed later, so the hub starts without them.
+			for _, p := range programs {
+				if err := p.Missing(); err != nil {
+					h.logger.Warn("the tasks of an agent will fail", "agent", e.Name, "error", err)
+				}
+			}
 		}
 		h.guard(a, &e)
 		all = append(all, e)
 	}
 	return all, nil
-}
-
-// warnOfMissing logs the programs of an agent that cannot be started now. They may be installed
-// later, so the hub starts without them.
-func (h *Hub) warnOfMissing(name task.Agent, programs []*command.Agent) {
-	for _, p := range programs {
-		if err := p.Missing(); err != nil {
-			h.logger.Warn("the tasks of an agent will fail", "agent", name, "error", err)
-		}
-	}
 }
 
 // elsewhere reports whether the configuration has a remote agent under the name.

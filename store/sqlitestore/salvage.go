@@ -150,7 +150,15 @@ func copyFile(from, to string) error {
 
 // fill copies all tables, and makes them consistent.
 func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
-	err := db.write(ctx, func(w *writer) error { return r.names(w.conn) })
+	err := db.write(ctx, func(w *writer) error {
+		all, err := w.conn.texts(qTables)
+		for _, name := range all {
+			if !slices.Contains(notCopied, name) && !strings.HasPrefix(name, "note_words") && !strings.HasPrefix(name, "task_words") {
+				r.Tables = append(r.Tables, SalvagedTable{Name: name})
+			}
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -201,14 +209,3 @@ func (r *Salvaged) fill(ctx context.Context, db *DB, private string) error {
 
 // notCopied are the tables that a new file has or makes for itself.
 var notCopied = []string{"migrations", "identity", "sequence", "counters", "snapshots", "timeline_id", "note_terms", "text_index"}
-
-// names lists the tables to copy.
-func (r *Salvaged) names(c *conn) error {
-	all, err := c.texts(qTables)
-	for _, name := range all {
-		if !slices.Contains(notCopied, name) && !strings.HasPrefix(name, "note_words") && !strings.HasPrefix(name, "task_words") {
-			r.Tables = append(r.Tables, SalvagedTable{Name: name})
-		}
-	}
-	return err
-}

@@ -326,7 +326,11 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 	first := false // the worker is new
 	defer func() {
 		if first {
-			src.reject(ctx, &s, a.Worker)
+			if src.Unused != nil {
+				if reason := src.Unused(&s); reason != "" {
+					src.deny(ctx, a.Worker, reason)
+				}
+			}
 		}
 	}()
 	src.mu.Lock()
@@ -362,16 +366,6 @@ func (src *Source) announce(ctx context.Context, e *bus.Delivery, changed func(d
 		src.storeLocked(ctx)
 	}
 	return nil
-}
-
-// reject notifies a new worker if the hub gives it no tasks.
-func (src *Source) reject(ctx context.Context, s *directory.Spec, worker string) {
-	if src.Unused == nil {
-		return
-	}
-	if reason := src.Unused(s); reason != "" {
-		src.deny(ctx, worker, reason)
-	}
 }
 
 // denyVersion notifies the worker that has sent an announcement of another version. The worker cannot

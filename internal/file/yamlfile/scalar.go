@@ -30,17 +30,14 @@ func setScalar(v reflect.Value, text string, tag reflect.StructTag) error {
 		return nil
 	}
 	if v.Kind() == reflect.String {
-		return setString(v, text, tag.Get("enum"))
+		enum := tag.Get("enum")
+		if choices := strings.Split(enum, ","); enum != "" && !slices.Contains(choices, text) {
+			return fmt.Errorf("%q is not one of %s", Clip(text), strings.Join(choices, ", "))
+		}
+		v.SetString(text)
+		return nil
 	}
 	panic(fmt.Sprintf("yamlfile: no rule for %v", v.Type()))
-}
-
-func setString(v reflect.Value, text, enum string) error {
-	if choices := strings.Split(enum, ","); enum != "" && !slices.Contains(choices, text) {
-		return fmt.Errorf("%q is not one of %s", Clip(text), strings.Join(choices, ", "))
-	}
-	v.SetString(text)
-	return nil
 }
 
 func setBool(p *bool, text string) error {

@@ -76,19 +76,14 @@ func (m *Store) Timeline(ctx context.Context, after int64, limit int) (task.Time
 	t.once.Do(func() { t.id = rand.Text()[:12] })
 	page := task.TimelinePage{ID: t.id, Oldest: t.oldest(), Newest: t.newest}
 	for seq := max(after+1, page.Oldest); seq > 0 && seq <= t.newest && len(page.Moments) < limit; seq++ {
-		page.Moments = append(page.Moments, m.momentLocked(seq))
+		r := &m.timeline.ring[(seq-1)%keepMoments]
+		moment := task.Moment{Seq: seq, Key: r.key, First: r.first, Last: r.last, Notice: bytes.Clone(r.notice)}
+		if r.key != 0 {
+			if h, err := m.headLocked(r.key); err == nil {
+				moment.Head = h
+			}
+		}
+		page.Moments = append(page.Moments, moment)
 	}
 	return page, nil
-}
-
-// momentLocked returns a kept moment with the head of its task.
-func (m *Store) momentLocked(seq int64) task.Moment {
-	r := &m.timeline.ring[(seq-1)%keepMoments]
-	moment := task.Moment{Seq: seq, Key: r.key, First: r.first, Last: r.last, Notice: bytes.Clone(r.notice)}
-	if r.key != 0 {
-		if h, err := m.headLocked(r.key); err == nil {
-			moment.Head = h
-		}
-	}
-	return moment
 }
