@@ -428,7 +428,14 @@ func (r *Keyring) refuse(ctx context.Context, req *Request, a attempt) error {
 	r.report(a)
 	wait, record := r.failures.count(a.from, time.Now())
 	if record.log && r.Logger != nil {
-		r.Logger.LogAttrs(ctx, slog.LevelWarn, "authentication failed", a.attrs(record.omitted)...)
+		attrs := []slog.Attr{slog.String("address", cmp.Or(a.from, "unknown")), slog.String("reason", a.flaw)}
+		if a.hint != "" {
+			attrs = append(attrs, slog.String("key", a.hint))
+		}
+		if record.omitted > 0 {
+			attrs = append(attrs, slog.Int("unrecorded", record.omitted))
+		}
+		r.Logger.LogAttrs(ctx, slog.LevelWarn, "authentication failed", attrs...)
 	}
 	if wait <= 0 {
 		return errRequired
@@ -448,16 +455,3 @@ func (r *Keyring) refuse(ctx context.Context, req *Request, a attempt) error {
 
 // attempt describes a failed attempt: address, reason, and a hint at the key.
 type attempt struct{ from, flaw, hint string }
-
-// attrs returns the attributes of a log record; left is the number of attempts before it that
-// were not logged.
-func (a *attempt) attrs(left int) []slog.Attr {
-	attrs := []slog.Attr{slog.String("address", cmp.Or(a.from, "unknown")), slog.String("reason", a.flaw)}
-	if a.hint != "" {
-		attrs = append(attrs, slog.String("key", a.hint))
-	}
-	if left > 0 {
-		attrs = append(attrs, slog.Int("unrecorded", left))
-	}
-	return attrs
-}

@@ -44,7 +44,10 @@ func (s *base) identify(ctx context.Context) (*op.Caller, error) {
 	if err := auth.Known(p); err != nil {
 		return nil, err
 	}
-	logCaller(ctx, p.ID)
+	id := p.ID
+	if call, _ := ctx.Value(loggedKey{}).(*loggedCall); call != nil {
+		call.caller.Store(&id)
+	}
 	if s.limiter != nil {
 		if err := s.limiter.Request(p.Owner()); err != nil {
 			return nil, err

@@ -24,7 +24,11 @@ func (r *reader) fill(m protoreflect.Message, b []byte) {
 		case f.IsMap():
 			m.Set(f, protoreflect.ValueOfMap(r.mapOf(m.NewField(f).Map(), f, v)))
 		case f.IsList():
-			m.Set(f, protoreflect.ValueOfList(r.listOf(m.NewField(f).List(), f, v)))
+			l := m.NewField(f).List()
+			for e := range rawjson.Elements(v) {
+				l.Append(r.valueOf(l.NewElement(), f, e))
+			}
+			m.Set(f, protoreflect.ValueOfList(l))
 		default:
 			m.Set(f, r.valueOf(m.NewField(f), f, v))
 		}
@@ -51,13 +55,6 @@ func (r *reader) mapOf(m protoreflect.Map, f protoreflect.FieldDescriptor, v []b
 		m.Set(protoreflect.ValueOfString(name).MapKey(), r.valueOf(m.NewValue(), f.MapValue(), v))
 	}
 	return m
-}
-
-func (r *reader) listOf(l protoreflect.List, f protoreflect.FieldDescriptor, v []byte) protoreflect.List {
-	for e := range rawjson.Elements(v) {
-		l.Append(r.valueOf(l.NewElement(), f, e))
-	}
-	return l
 }
 
 // valueOf returns the value of one element of a field. empty is a new value of its type.

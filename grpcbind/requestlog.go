@@ -53,10 +53,3 @@ func (requestLog) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Con
 
 // HandleConn implements stats.Handler.
 func (requestLog) HandleConn(context.Context, stats.ConnStats) {}
-
-// logCaller adds the caller to the record of a call, if it is logged.
-func logCaller(ctx context.Context, id string) {
-	if call, _ := ctx.Value(loggedKey{}).(*loggedCall); call != nil {
-		call.caller.Store(&id)
-	}
-}

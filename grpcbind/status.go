@@ -91,22 +91,18 @@ func details(r *dialect.Report) []protoadapt.MessageV1 {
 		Reason: r.Reason, Domain: a2a.ProtocolDomain, Metadata: clipMeta(r.Meta),
 	}}
 	if len(r.Violations) > 0 {
-		list = append(list, badRequest(r))
+		br := &errdetails.BadRequest{}
+		for _, v := range r.Violations[:min(len(r.Violations), maxMany)] {
+			br.FieldViolations = append(br.FieldViolations, &errdetails.BadRequest_FieldViolation{
+				Field: clip(v.Field), Description: clip(v.Problem),
+			})
+		}
+		list = append(list, br)
 	}
 	if r.RetryAfter > 0 {
 		list = append(list, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.RetryAfter)})
 	}
 	return list
-}
-
-func badRequest(r *dialect.Report) *errdetails.BadRequest {
-	br := &errdetails.BadRequest{}
-	for _, v := range r.Violations[:min(len(r.Violations), maxMany)] {
-		br.FieldViolations = append(br.FieldViolations, &errdetails.BadRequest_FieldViolation{
-			Field: clip(v.Field), Description: clip(v.Problem),
-		})
-	}
-	return br
 }
 
 func clipMeta(m map[string]string) map[string]string {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/parley-a2a/parley/auth"
 )
 
 // ViaSignIn is the Via of principals that have signed in with an ID token.
@@ -80,12 +78,4 @@ func (i *Issuer) audience(ctx context.Context, c *claims) error {
 		return errors.New("it is for another audience")
 	}
 	return nil
-}
-
-// viaOf sets Via of a principal that was authenticated in a context of WithSignIn.
-func viaOf(ctx context.Context, p *auth.Principal) *auth.Principal {
-	if signIn(ctx) != nil {
-		p.Via = ViaSignIn
-	}
-	return p
 }

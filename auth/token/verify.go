@@ -59,7 +59,11 @@ func (v *Verifier) Token(ctx context.Context, text string) (*auth.Principal, err
 	if err != nil {
 		return nil, err
 	}
-	return viaOf(ctx, i.principal(c)), nil
+	p := i.principal(c)
+	if signIn(ctx) != nil {
+		p.Via = ViaSignIn
+	}
+	return p, nil
 }
 
 func (v *Verifier) verify(ctx context.Context, text string) (*Issuer, *claims, error) {

@@ -58,17 +58,14 @@ func (o *offers) add(binding, version, at, tenant string) {
 		leave("there is no URL")
 	case len(o.only) > 0 && !slices.Contains(o.only, b):
 	default:
-		o.offer(wire.Interface{Binding: b, Version: v, URL: at, Tenant: tenant})
-	}
-}
-
-func (o *offers) offer(i wire.Interface) {
-	first := slices.IndexFunc(o.all, func(f wire.Interface) bool { return f.Binding == i.Binding && f.Version == i.Version })
-	switch {
-	case first < 0:
-		o.all = append(o.all, i)
-	case o.all[first] != i:
-		o.again = append(o.again, i)
+		i := wire.Interface{Binding: b, Version: v, URL: at, Tenant: tenant}
+		first := slices.IndexFunc(o.all, func(f wire.Interface) bool { return f.Binding == i.Binding && f.Version == i.Version })
+		switch {
+		case first < 0:
+			o.all = append(o.all, i)
+		case o.all[first] != i:
+			o.again = append(o.again, i)
+		}
 	}
 }
 

@@ -134,7 +134,14 @@ var output = json.RawMessage(`{"type":"object","properties":{` +
 	`"state":{"type":"string"},"task_id":{"type":"string"},"context_id":{"type":"string"},"next":{"type":"string"}},"required":["response"]}`)
 
 func (b *Bridge) tool(o *skillTool) llm.Tool {
-	f := o.form()
+	var without []string
+	if !o.accepts("image/") {
+		without = append(without, "image_url", "image_data")
+	}
+	if !o.accepts("audio/") {
+		without = append(without, "audio_data")
+	}
+	f := once(&skillForms, strings.Join(without, " "), func() *form { return formOf[skillArgs]().opened(without) })
 	return llm.Tool{
 		Name: o.name, Title: o.title(), Description: b.describe(o),
 		Input: f.input, Output: output, Repeatable: b.Joins && b.Box.Session != "",
@@ -174,18 +181,6 @@ type skillArgs struct {
 }
 
 var skillForms sync.Map // of *form by the names of the arguments that the skill does not accept
-
-// form returns the form of the arguments of a tool.
-func (o *skillTool) form() *form {
-	var without []string
-	if !o.accepts("image/") {
-		without = append(without, "image_url", "image_data")
-	}
-	if !o.accepts("audio/") {
-		without = append(without, "audio_data")
-	}
-	return once(&skillForms, strings.Join(without, " "), func() *form { return formOf[skillArgs]().opened(without) })
-}
 
 // accepts reports whether the input modes of a skill, or of its agent, include media types with
 // the prefix kind.

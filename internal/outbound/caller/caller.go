@@ -230,7 +230,11 @@ func (c *conn) Stream(ctx context.Context, name string, params []byte) iter.Seq2
 				break
 			}
 			if first {
-				reportHeader(ctx, s)
+				if peer.Confirmed(ctx) != nil {
+					if header, err := s.Header(); err == nil {
+						(&besides{header: header}).report(ctx)
+					}
+				}
 			}
 			if !yield(textOf(out)) {
 				return

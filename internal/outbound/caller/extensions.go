@@ -27,14 +27,3 @@ func (b *besides) report(ctx context.Context) {
 		f(peer.ConfirmedBy(metadata.Join(b.header, b.trailer).Get))
 	}
 }
-
-// reportHeader reports the extensions that the header of a stream confirms, after its first
-// message.
-func reportHeader(ctx context.Context, s grpc.ClientStream) {
-	if peer.Confirmed(ctx) == nil {
-		return
-	}
-	if header, err := s.Header(); err == nil {
-		(&besides{header: header}).report(ctx)
-	}
-}

@@ -53,7 +53,12 @@ func (s *eventWriter) change(raw []byte) bool {
 	for i := range d.Deltas {
 		names, value, grown := s.state.apply(&d.Deltas[i])
 		whole = whole || grown || value == nil
-		patch = append(patch, object{"op": "add", "path": pointer(names), "value": value})
+		var b strings.Builder
+		for _, name := range names {
+			b.WriteByte('/')
+			b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		}
+		patch = append(patch, object{"op": "add", "path": b.String(), "value": value})
 	}
 	if whole {
 		s.event("STATE_SNAPSHOT", object{"snapshot": s.state.root})
@@ -93,14 +98,4 @@ func (s *state) apply(c *worldChange) (names []string, value any, grown bool) {
 	}
 	at[last] = value
 	return names, value, grown
-}
-
-// pointer returns a JSON pointer (RFC 6901).
-func pointer(names []string) string {
-	var b strings.Builder
-	for _, name := range names {
-		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
-	}
-	return b.String()
 }

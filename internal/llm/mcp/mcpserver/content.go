@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/internal/clip"
@@ -73,18 +72,6 @@ func block(b *llm.MCPBlock) mcp.Content {
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: r.URI, MIMEType: r.MIMEType, Blob: r.Blob}, Meta: b.Meta}
 	}
 	return &mcp.TextContent{Text: b.Text, Meta: b.Meta}
-}
-
-// contentsOf converts parts to the contents of a resource at an address.
-func contentsOf(parts []*a2a.Part, uri string) []*mcp.ResourceContents {
-	blocks, _ := llm.ToMCP(parts)
-	all := make([]*mcp.ResourceContents, 0, len(blocks))
-	for i := range blocks {
-		c := contents(&blocks[i])
-		c.URI = uri
-		all = append(all, c)
-	}
-	return all
 }
 
 // contents converts a content block to the contents of a resource.

@@ -9,6 +9,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/parley-a2a/parley/internal/llm"
 )
 
 // ErrNoResource is returned by a Library if the caller has no resource at an address.
@@ -102,7 +103,14 @@ func (svc *service) read(ctx context.Context, req *mcp.ReadResourceRequest) (*mc
 	if err != nil {
 		return nil, readError(uri, err)
 	}
-	return &mcp.ReadResourceResult{Contents: contentsOf(found, uri)}, nil
+	blocks, _ := llm.ToMCP(found)
+	all := make([]*mcp.ResourceContents, 0, len(blocks))
+	for i := range blocks {
+		c := contents(&blocks[i])
+		c.URI = uri
+		all = append(all, c)
+	}
+	return &mcp.ReadResourceResult{Contents: all}, nil
 }
 
 func readError(uri string, err error) error {
