@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,9 +32,8 @@ func Cluster(t *testing.T, sender, receiver bus.Bus, nodes []Node) {
 	}
 	send(30)
 	got, last := map[string]bool{}, make(chan int, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var receiving sync.WaitGroup
+	receiving.Go(func() {
 		want := 0
 		for d, err := range receiver.Receive(ctx, bus.Subscription{At: queue, Lease: 2 * time.Second}) {
 			if err != nil {
@@ -49,7 +49,7 @@ func Cluster(t *testing.T, sender, receiver bus.Bus, nodes []Node) {
 				return
 			}
 		}
-	}()
+	})
 	for i := range nodes {
 		nodes[i].Kill(t)
 		send(30)
@@ -58,7 +58,7 @@ func Cluster(t *testing.T, sender, receiver bus.Bus, nodes []Node) {
 	}
 	last <- n + 1
 	send(1)
-	<-done
+	receiving.Wait()
 	if len(got) != n {
 		t.Errorf("%d of %d envelopes arrived", len(got), n)
 	}
