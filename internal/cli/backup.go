@@ -72,7 +72,7 @@ func (c *backupCmd) outside() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if server.OnDatabase(cfg.Store) {
+	if server.OnDatabase(cfg.Store.Home) {
 		return nil, fmt.Errorf("the hub of %s keeps its store in a database: use the tools of PostgreSQL, or parley export", path)
 	}
 	outside := make(map[string]string)

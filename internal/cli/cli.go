@@ -74,6 +74,7 @@ type commands struct {
 	Audit  auditCmd  `cmd:"" group:"Watch and repair a hub:" help:"Verify, list and export the audit log."`
 	Dead   deadCmd   `cmd:"" group:"Watch and repair a hub:" help:"List, replay and delete dead letters."`
 	Hubs   hubsCmd   `cmd:"" group:"Watch and repair a hub:" help:"List and drain the hubs that share a database."`
+	Shards shardsCmd `cmd:"" group:"Watch and repair a hub:" help:"List the databases of a log over several."`
 
 	Backup  backupCmd  `cmd:"" group:"Move and keep data:" help:"Write the data folder of a hub, which may run, into a file."`
 	Restore restoreCmd `cmd:"" group:"Move and keep data:" help:"Restore a data folder from a backup."`

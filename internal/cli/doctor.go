@@ -150,7 +150,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 		f.Keys = append(f.Keys, doctor.Key{ID: k.ID, Agent: k.Principal.ID, Roles: k.Principal.Roles, Owners: append(k.Principal.Orgs, k.Principal.Org)})
 	}
 	_, err := os.Stat(filepath.Join(cfg.Data, server.StoreName))
-	if errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(cfg.Store) {
+	if errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(cfg.Store.Home) {
 		return // no hub has run here, so there are no keys
 	}
 	list := func(d keyStore) error {
@@ -164,7 +164,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 		}
 		return err
 	}
-	err = (&keysFlags{Data: cfg.Data, Store: cfg.Store}).at(ctx, false, list)
+	err = (&keysFlags{Data: cfg.Data, Store: cfg.Store.Home}).at(ctx, false, list)
 	if busy := new(datadir.InUseError); errors.As(err, &busy) {
 		at := c.hubFlags
 		if at.URL == defaultURL {

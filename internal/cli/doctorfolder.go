@@ -86,7 +86,7 @@ var errUnexamined = errors.New("the data was not examined")
 // error is sqlitestore.ErrNoStore for a folder without a hub's data, and errUnexamined for a store
 // that cannot be read.
 func examineFolder(ctx context.Context, cfg *config.Config) ([]doctor.Finding, error) {
-	if server.OnDatabase(cfg.Store) {
+	if server.OnDatabase(cfg.Store.Home) {
 		return examineDatabase(ctx, cfg)
 	}
 	advice := fmt.Sprintf(folderAdvice, quote(cfg.Data))
@@ -197,19 +197,26 @@ const databaseAdvice = "restore a backup of the database, or import an export of
 // in the data folder.
 func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding, error) {
 	store := part{name: "store", advice: databaseAdvice}
-	n, failed := pgstore.Examine(ctx, cfg.Store, store.problem)
+	n, failed := pgstore.Examine(ctx, cfg.Store.Home, store.problem)
+	for _, address := range cfg.Store.Others() {
+		var more pgstore.Examined
+		if failed == nil {
+			more, failed = pgstore.Examine(ctx, address, store.problem)
+		}
+		n.Tasks, n.Entries, n.Parts = n.Tasks+more.Tasks, n.Entries+more.Entries, n.Parts+more.Parts
+	}
 	all, err := store.examined(failed, "start the database, or correct its address",
 		fmt.Sprintf("%s with %s match their logs; %d large parts match their digests", counted(int(n.Tasks), "task"), entriesText(uint64(n.Entries)), n.Parts))
 	log := part{name: "audit", advice: fmt.Sprintf("restore a backup of the data folder %s", quote(cfg.Data))}
 	entries := server.VerifyAudit(cfg.Data, log.problem)
 	all = append(all, log.findings(fmt.Sprintf("%d entries form an unbroken chain", entries))...)
 	if failed == nil {
-		all = append(all, restoredLoss(pgstore.ReadNote(ctx, cfg.Store, sqlitestore.LossNote))...)
+		all = append(all, restoredLoss(pgstore.ReadNote(ctx, cfg.Store.Home, sqlitestore.LossNote))...)
 	}
 	if failed != nil || cfg.HubID == "" {
 		return all, err
 	}
-	members, err := pgstore.Members(ctx, cfg.Store)
+	members, err := pgstore.Members(ctx, cfg.Store.Home)
 	if err != nil {
 		return append(all, doctor.Finding{Level: doctor.Wrong, Subject: "hubs", Text: err.Error()}), nil
 	}
@@ -226,7 +233,7 @@ func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding,
 
 // damageOf describes damage of the data of a hub.
 func damageOf(cfg *config.Config) string {
-	if server.OnDatabase(cfg.Store) {
+	if server.OnDatabase(cfg.Store.Home) {
 		return "the database or the audit log is damaged or cannot be read"
 	}
 	return fmt.Sprintf("the data folder %s is damaged", cfg.Data)

@@ -111,8 +111,10 @@ func (c *serveCmd) override(cfg *config.Config) error {
 	cfg.Listen = cmp.Or(c.Listen, cfg.Listen, defaultListen)
 	cfg.GRPCListen = cmp.Or(c.GRPCListen, cfg.GRPCListen)
 	cfg.Data = cmp.Or(c.Data, cfg.Data, defaultData)
-	cfg.Store = cmp.Or(c.Store, cfg.Store)
-	if wrong := config.CheckStore(cfg.Store); wrong != "" {
+	if c.Store != "" {
+		cfg.Store = config.Store{Home: c.Store}
+	}
+	if wrong := config.CheckStore(cfg.Store.Home); wrong != "" {
 		return usagef("--store: it %s", wrong)
 	}
 	cfg.MasterKey = cmp.Or(os.Getenv("PARLEY_MASTER_KEY"), cfg.MasterKey)
@@ -181,7 +183,7 @@ func checkSettings(cfg *config.Config) error {
 	}
 	// If no store exists, there are no keys in it. The store need not be created to check this.
 	_, err := os.Stat(filepath.Join(cfg.Data, server.StoreName))
-	if errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(cfg.Store) && !cfg.Auth.Asks() {
+	if errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(cfg.Store.Home) && !cfg.Auth.Asks() {
 		if err := server.CheckAnonymous(cfg); err != nil {
 			return advise(err, cfg)
 		}

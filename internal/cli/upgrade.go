@@ -74,8 +74,14 @@ func migrations(ctx context.Context, cfg *config.Config) doctor.Finding {
 	f := doctor.Finding{Level: doctor.OK, Subject: "store"}
 	var names []string
 	var err error
-	if server.OnDatabase(cfg.Store) {
-		names, err = pgstore.Pending(ctx, cfg.Store)
+	if server.OnDatabase(cfg.Store.Home) {
+		for _, address := range append([]string{cfg.Store.Home}, cfg.Store.Others()...) {
+			var some []string
+			if some, err = pgstore.Pending(ctx, address); err != nil {
+				break
+			}
+			names = append(names, some...)
+		}
 	} else {
 		names, err = sqlitestore.Pending(filepath.Join(cfg.Data, server.StoreName))
 	}

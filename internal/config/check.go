@@ -61,9 +61,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkDirectory(d, c)
 	checkMCP(d, c)
 	checkBus(d, c)
-	if wrong := CheckStore(c.Store); wrong != "" {
-		d.Problem(nil, "store", "%s", wrong)
-	}
+	checkStore(d, c)
 	checkModels(d, c)
 	checkTrust(d, c)
 	checkFrontDesk(d, &c.FrontDesk)

@@ -55,10 +55,8 @@ type Config struct {
 	// listen.
 	GRPCListen string `yaml:"grpc_listen"`
 	// Data is the folder for all stored data. The default is ./parley-data.
-	Data string `yaml:"data" path:"yes"`
-	// Store is sqlite for a file in the data folder, or the address of a PostgreSQL database:
-	// postgres://user:password@host/name. The default is sqlite.
-	Store string `yaml:"store"`
+	Data  string `yaml:"data" path:"yes"`
+	Store Store  `yaml:"store"`
 	// MasterKey is the key with which secrets are sealed: 32 bytes in hexadecimal or base64. The
 	// default is the file secret.key in the data folder.
 	MasterKey string `yaml:"master_key"`

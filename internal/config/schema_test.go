@@ -65,7 +65,11 @@ func TestSchemaAgreesWithTheDecoder(t *testing.T) {
 	t.Parallel()
 	s := compiled(t)
 	for src, want := range map[string]bool{
-		"idempotency: {header: true, ttl: 36h}":             true,
+		"idempotency: {header: true, ttl: 36h}": true,
+		"store: sqlite":                         true,
+		"hub_id: a\nstore: {home: 'postgres://h/a', databases: ['postgres://h/a', 'postgres://h/b']}": true,
+		"hub_id: a\nstore: {home: 'postgres://h/a', database: ['postgres://h/a']}":                    false,
+		"hub_id: a\nstore: {home: 'postgres://h/a', databases: 'postgres://h/a'}":                     false,
 		"idempotency: {ttl: never}":                         false,
 		"idempotency: {ttl: 5}":                             false,
 		"idempotency: true":                                 false,
@@ -283,6 +287,8 @@ func expected(f reflect.StructField) string {
 		return "number"
 	case reflect.TypeFor[Size]():
 		return "size"
+	case reflect.TypeFor[Store]():
+		return "store"
 	case reflect.TypeFor[Command]():
 		return "command"
 	case reflect.TypeFor[[]string]():

@@ -69,7 +69,10 @@ func withoutPath(err error) error {
 
 // Secrets returns all secrets of the configuration, regardless of their source.
 func (c *Config) Secrets() []string {
-	all := []string{c.ExtendedCard.Token, Password(c.Bus.URL), Password(c.Store), c.MasterKey}
+	all := []string{c.ExtendedCard.Token, Password(c.Bus.URL), Password(c.Store.Home), c.MasterKey}
+	for _, address := range c.Store.Others() {
+		all = append(all, Password(address))
+	}
 	all = append(all, c.Push.SigningSecrets...)
 	for _, added := range c.Extensions() {
 		if s, ok := added.(Secrets); ok {

@@ -1,8 +1,13 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
+
+	"github.com/goccy/go-yaml/ast"
 
 	"github.com/parley-a2a/parley/internal/file/yamlfile"
 )
@@ -20,6 +25,78 @@ func CheckStore(text string) string {
 		return "is not the address of a database like postgres://user:password@host/name"
 	}
 	return ""
+}
+
+// Store is where the hub keeps its data. A single text is Home.
+type Store struct {
+	// Home is sqlite for a file in the data folder, or the address of a PostgreSQL database:
+	// postgres://user:password@host/name. The default is sqlite. With Databases, it is the one of
+	// them that keeps the data shared by all owners of tasks.
+	Home string `yaml:"home"`
+	// Databases are the addresses of the PostgreSQL databases among which the owners of tasks are
+	// divided. It is empty for a store in one place.
+	Databases []string `yaml:"databases"`
+}
+
+// DecodeNode implements yamlfile.Node.
+func (s *Store) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
+	if node.Type() == ast.MappingType || node.Type() == ast.MappingValueType {
+		type keys Store
+		d.Value(node, reflect.ValueOf((*keys)(s)).Elem(), key, "")
+		return
+	}
+	if text, ok := d.Text(node, key); ok {
+		s.Home = text
+	}
+}
+
+// Others returns the databases except the home.
+func (s Store) Others() (all []string) {
+	for _, address := range s.Databases {
+		if address != s.Home {
+			all = append(all, address)
+		}
+	}
+	return all
+}
+
+// names returns s with the hosts and names of Databases alone.
+func (s Store) names() (all Store) {
+	for _, address := range s.Databases {
+		if u, err := url.Parse(address); err == nil {
+			all.Databases = append(all.Databases, u.Host+u.Path)
+		}
+	}
+	slices.Sort(all.Databases)
+	return all
+}
+
+func checkStore(d *yamlfile.Decoder, c *Config) {
+	s := &c.Store
+	if len(s.Databases) == 0 {
+		if wrong := CheckStore(s.Home); wrong != "" {
+			d.Problem(nil, "store", "%s", wrong)
+		}
+		return
+	}
+	for i, address := range s.Databases {
+		wrong := CheckStore(address)
+		switch {
+		case address == "" || address == "sqlite":
+			wrong = "must be the address of a database like postgres://user:password@host/name"
+		case wrong == "" && slices.Contains(s.Databases[:i], address):
+			wrong = "lists a database twice"
+		}
+		if wrong != "" {
+			d.Problem(nil, fmt.Sprintf("store.databases[%d]", i), "%s", wrong)
+		}
+	}
+	if !slices.Contains(s.Databases, s.Home) {
+		d.Problem(nil, "store.home", "must be one of store.databases, written in the same way")
+	}
+	if c.HubID == "" {
+		d.Problem(nil, "store.databases", "needs hub_id, although this hub may be the only one")
+	}
 }
 
 // Parts configures the storage of large parts of messages and artifacts. The zero value keeps

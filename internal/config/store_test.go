@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 func TestCheckStore(t *testing.T) {
 	t.Parallel()
@@ -10,6 +14,35 @@ func TestCheckStore(t *testing.T) {
 	} {
 		if got := CheckStore(text); (got == "") != valid {
 			t.Errorf("CheckStore(%q) = %q, valid: %t", text, got, valid)
+		}
+	}
+}
+
+// A log over several databases names each once, and the home among them.
+func TestDatabases(t *testing.T) {
+	t.Parallel()
+	const a, b = `"postgres://u:first@h/a"`, `"postgres://u:second@h/b"`
+	for text, want := range map[string]string{
+		"hub_id: x\nstore: {home: " + a + ", databases: [" + a + ", " + b + "]}":            "",
+		"hub_id: x\nstore: {home: " + a + ", databases: [" + b + "]}":                       "store.home: must be one of store.databases",
+		"hub_id: x\nstore: {databases: [" + a + "]}":                                        "store.home: must be one of store.databases",
+		"hub_id: x\nstore: {home: " + a + ", databases: [" + a + ", " + b + ", " + b + "]}": "store.databases[2]: lists a database twice",
+		"hub_id: x\nstore: {home: sqlite, databases: [sqlite]}":                             "store.databases[0]: must be the address of a database",
+		"hub_id: x\nstore: {home: " + a + ", databases: ['mysql://h/a']}":                   "store.databases[0]: must be",
+		"store: {home: " + a + ", databases: [" + a + "]}":                                  "store.databases: needs hub_id",
+	} {
+		c, err := Parse("parley.yaml", []byte(text), nil)
+		switch {
+		case want != "":
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "second") {
+				t.Errorf("%s: %v, want %q", text, err, want)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", text, err)
+		default:
+			if got := c.Secrets(); !slices.Contains(got, "first") || !slices.Contains(got, "second") || len(c.Store.Others()) != 1 {
+				t.Errorf("secrets %q, others %q", got, c.Store.Others())
+			}
 		}
 	}
 }

@@ -132,8 +132,15 @@ func Explain(err error, ref string) Report {
 	if row.Sentinel == a2a.ErrInternalError || row.Sentinel == a2a.ErrServerError {
 		return hidden(row, ref)
 	}
-	return Report{Row: row, Message: row.Sentinel.Error()}
+	r := Report{Row: row, Message: row.Sentinel.Error()}
+	if row.Sentinel == task.ErrUnavailable {
+		r.RetryAfter = storeRetry
+	}
+	return r
 }
+
+// storeRetry is the time after which a caller may ask a store again that does not answer.
+const storeRetry = 5 * time.Second
 
 func hidden(row Row, ref string) Report {
 	r := Report{Row: row, Message: row.Sentinel.Error(), Hidden: true}

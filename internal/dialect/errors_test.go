@@ -62,6 +62,7 @@ var wireErrors = map[string]struct {
 	"task.ErrUnavailable":                 {task.ErrUnavailable, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrCorrupt":                     {task.ErrCorrupt, -32603, 500, codes.DataLoss, "DATA_LOSS"},
 	"task.ErrCorrupt, unavailable":        {fmt.Errorf("%w: %w", task.ErrUnavailable, task.ErrCorrupt), -32603, 500, codes.DataLoss, "DATA_LOSS"},
+	"task.ErrPartly":                      {task.ErrPartly, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrFull":                        {task.ErrFull, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrReadOnly":                    {task.ErrReadOnly, -32603, 503, codes.Unavailable, "UNAVAILABLE"},
 	"task.ErrNotFound":                    {task.ErrNotFound, -32001, 404, codes.NotFound, "TASK_NOT_FOUND"},

@@ -258,6 +258,11 @@ func (e *Engine) storeFailed(err error) error {
 	}
 	detail := "the store cannot be written"
 	switch {
+	case errors.Is(err, task.ErrPartly):
+		// The store works for other owners. It reports by itself when it does so for this one again.
+		return errors.Join(&apierror.Error{
+			Err: apierror.ErrUnavailable, Message: "the database with your tasks does not answer", RetryAfter: 5 * time.Second,
+		}, err)
 	case errors.Is(err, task.ErrFull):
 		detail = "the disk is full"
 	case errors.Is(err, task.ErrReadOnly):

@@ -253,19 +253,27 @@ func (r *Recorder) work(ctx context.Context) error {
 			return err
 		}
 	}
+	waiting := 0 // tasks at the end of the queue, for which a part of the store did not answer
+	var away error
 	for {
 		r.mu.Lock()
-		if len(r.queue) == 0 {
+		if len(r.queue) <= waiting {
 			r.mu.Unlock()
-			return nil
+			return away
 		}
 		key := r.queue[0]
 		r.mu.Unlock()
-		if err := r.record(ctx, key); err != nil {
+		err := r.record(ctx, key)
+		partly := errors.Is(err, task.ErrPartly)
+		if err != nil && !partly {
 			return err
 		}
 		r.mu.Lock()
-		r.queue = r.queue[1:]
+		if r.queue = r.queue[1:]; partly {
+			r.queue = append(r.queue, key)
+			waiting++
+			away = err
+		}
 		r.mu.Unlock()
 	}
 }

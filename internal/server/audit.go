@@ -158,7 +158,7 @@ func (h *Hub) checks() []engine.Check {
 		}
 		all = append(all, c)
 	}
-	return append(all, h.dataCheck())
+	return append(append(all, h.databasesCheck()...), h.dataCheck())
 }
 
 // refused returns a function that records refused credentials.

@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/version"
-	"github.com/parley-a2a/parley/store/pgstore"
 )
 
 // ErrHubID is returned for a hub_id without a database.
@@ -34,7 +33,7 @@ func (h *Hub) member() *cluster.Hub {
 }
 
 // joinOthers begins to keep the hub a member.
-func (h *Hub) joinOthers(ctx context.Context, db *pgstore.DB, m *cluster.Hub) error {
+func (h *Hub) joinOthers(ctx context.Context, db database, m *cluster.Hub) error {
 	if m == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 func Unusable(cfg *config.Config) (all []error) {
 	here := func(name string) string { return filepath.Join(cfg.Data, name) }
 	paths := []string{cfg.Data, here("parley.lock"), here("runs"), here(spoolName)}
-	if !OnDatabase(cfg.Store) {
+	if !OnDatabase(cfg.Store.Home) {
 		for _, suffix := range []string{"", "-wal", "-shm", sqlitestore.MarkSuffix} {
 			paths = append(paths, here(StoreName+suffix))
 		}

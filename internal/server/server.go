@@ -147,7 +147,7 @@ var ErrProfileKeys = errors.New("the data folder has API keys, and conformance k
 // openStore opens the store and loads its keys. It refuses addresses that other machines can
 // reach if callers are not authenticated.
 func (h *Hub) openStore(ctx context.Context) (err error) {
-	if OnDatabase(h.cfg.Store) {
+	if OnDatabase(h.cfg.Store.Home) {
 		err = h.openDatabase(ctx)
 	} else if h.cfg.HubID != "" {
 		err = configf("%w", ErrHubID)

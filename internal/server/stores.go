@@ -16,11 +16,14 @@ import (
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/blobstore"
+	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/directory/dirstore"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/memory"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/store/shards"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/telemetry/trace"
 	"github.com/parley-a2a/parley/internal/trust"
@@ -46,6 +49,8 @@ type stores struct {
 	topics func(context.Context) (map[string]int64, error)
 	// damages counts the damaged objects that were met.
 	damages func() int
+	// away returns the databases that do not answer, and the number of all; nil for a store in one place.
+	away func() (names []string, all int)
 }
 
 type agentStore interface {
@@ -76,13 +81,16 @@ const databaseRetry = time.Second
 // /readyz reports why.
 func (h *Hub) openDatabase(ctx context.Context) error {
 	member := h.member()
+	if len(h.cfg.Store.Databases) > 0 && member == nil {
+		return configf("%w", errSeveral)
+	}
 	o := pgstore.Options{
 		Member:      member,
 		KeepMoments: h.cfg.Events.Keep,
 		Damaged:     h.damagedDatabase,
 		Committed:   func(c pgstore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) },
 	}
-	db, err := pgstore.Open(ctx, h.cfg.Store, o)
+	db, err := h.dialStore(ctx, o)
 	if errors.Is(err, task.ErrUnavailable) {
 		db, err = h.awaitDatabase(ctx, o, err)
 	}
@@ -90,7 +98,6 @@ func (h *Hub) openDatabase(ctx context.Context) error {
 		return err
 	}
 	h.opened(db.Close)
-	h.stores = inDatabase(db)
 	h.storeName = db.Name()
 	h.logLoss(ctx)
 	if err := h.joinOthers(ctx, db, member); err != nil {
@@ -102,8 +109,66 @@ func (h *Hub) openDatabase(ctx context.Context) error {
 	return nil
 }
 
+// errSeveral is returned for several databases without a hub_id.
+var errSeveral = errors.New("store.databases needs hub_id, although this hub may be the only one")
+
+// database is a database, or several, without its stores.
+type database interface {
+	keeper.Table
+	Listen(ctx context.Context, f func(cluster.Hint)) error
+	Name() string
+	Close() error
+}
+
+// dialStore opens the database, or all of several, with the stores in it.
+func (h *Hub) dialStore(ctx context.Context, o pgstore.Options) (database, error) {
+	c := &h.cfg.Store
+	if len(c.Databases) > 0 {
+		db, err := shards.Open(ctx, shards.Options{Home: c.Home, Others: c.Others(), Each: o, Logger: h.logger})
+		if err != nil {
+			return nil, err
+		}
+		h.stores = inShards(db)
+		return db, nil
+	}
+	db, err := pgstore.Open(ctx, c.Home, o)
+	if err != nil {
+		return nil, err
+	}
+	at, err := db.Shard(ctx)
+	if err == nil && at != (pgstore.Shard{}) {
+		err = fmt.Errorf("%s is shard %d of a log over several databases: name all of them in store.databases", db.Name(), at.Number)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	h.stores = inDatabase(db)
+	return db, nil
+}
+
+// inShards returns the stores in several databases.
+func inShards(db *shards.DB) stores {
+	s := inDatabase(db.Home())
+	s.tasks, s.damages, s.away = db.Tasks(), db.Damages, db.Away
+	s.parts = func(keep time.Duration) blobstore.Store { return db.Parts(keep) }
+	return s
+}
+
+// databasesCheck names the databases that do not answer. The hub serves the owners in the others meanwhile.
+func (h *Hub) databasesCheck() []engine.Check {
+	if h.stores.away == nil {
+		return nil
+	}
+	names, all := h.stores.away()
+	c := engine.Check{Name: "databases", OK: true, Detail: fmt.Sprintf("all %d answer", all)}
+	if len(names) > 0 {
+		c.Detail = fmt.Sprintf("%d of %d do not answer, and their owners are not served: %s", len(names), all, strings.Join(names, ", "))
+	}
+	return []engine.Check{c}
+}
+
 // awaitDatabase tries to open the database until it is available.
-func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error) (*pgstore.DB, error) {
+func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error) (database, error) {
 	l, err := Listen(ctx, h.cfg.Listen, "--listen")
 	if err != nil {
 		return nil, err
@@ -118,7 +183,7 @@ func (h *Hub) awaitDatabase(ctx context.Context, o pgstore.Options, cause error)
 		if err := backoff.Sleep(ctx, databaseRetry); err != nil {
 			return nil, fmt.Errorf("wait for the database: %w: %w", err, cause)
 		}
-		db, err := pgstore.Open(ctx, h.cfg.Store, o)
+		db, err := h.dialStore(ctx, o)
 		if err == nil {
 			h.logger.Info("the database is available", "store", db.Name())
 		}
@@ -140,7 +205,7 @@ func Open(ctx context.Context, o Options) (*Hub, error) {
 	}
 	for {
 		h, err := open(ctx, o)
-		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store) || ctx.Err() != nil {
+		if !errors.Is(err, task.ErrUnavailable) || !OnDatabase(o.Config.Store.Home) || ctx.Err() != nil {
 			return h, err
 		}
 		o.Logger.Warn("the database failed while the hub started; retrying", "error", err)

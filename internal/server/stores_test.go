@@ -33,7 +33,7 @@ func TestInterruptedWait(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	log := &stopAt{text: "waiting for it", stop: func() { cancel(stopped) }}
-	cfg := &config.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Store: "postgres://127.0.0.1:1/x"}
+	cfg := &config.Config{Data: t.TempDir(), Listen: "127.0.0.1:0", Store: config.Store{Home: "postgres://127.0.0.1:1/x"}}
 	_, err := Open(ctx, Options{Config: cfg, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if !errors.Is(err, stopped) || strings.Count(err.Error(), "stopped") != 1 {
 		t.Errorf("Open = %v, want the cause of its end once", err)

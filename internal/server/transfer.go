@@ -34,10 +34,13 @@ func Export(ctx context.Context, cfg *config.Config, to string, running bool) (*
 }
 
 func exportFile(ctx context.Context, cfg *config.Config, to string, running bool) (end *dump.End, err error) {
+	if len(cfg.Store.Databases) > 0 {
+		return nil, errSeveralDumps
+	}
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, fmt.Errorf("%w: choose another name", fs.ErrExist))
 	}
-	if !running && !OnDatabase(cfg.Store) {
+	if !running && !OnDatabase(cfg.Store.Home) {
 		held, err := datadir.Hold(cfg.Data)
 		if busy := new(datadir.InUseError); errors.As(err, &busy) {
 			return nil, fmt.Errorf("%w; stop it first, or use --running for a copy", err)
@@ -65,13 +68,16 @@ func exportFile(ctx context.Context, cfg *config.Config, to string, running bool
 	return end, atomicfile.Publish(part, to)
 }
 
+// errSeveralDumps is returned for an export from several databases, or an import into them.
+var errSeveralDumps = errors.New("a file of an export holds one database: with store.databases, use the tools of PostgreSQL for each")
+
 // exportTo writes the store first: large parts are on the disk before an entry names them.
 func exportTo(ctx context.Context, cfg *config.Config, to io.Writer, running bool) (*dump.End, error) {
 	h := dump.Header{Parley: version.Version, Store: "sqlite", Made: time.Now().UTC().Truncate(time.Second)}
 	var err error
-	if OnDatabase(cfg.Store) {
+	if OnDatabase(cfg.Store.Home) {
 		h.Store = "postgres"
-		h.MasterCheck, err = pgstore.ReadNote(ctx, cfg.Store, masterName)
+		h.MasterCheck, err = pgstore.ReadNote(ctx, cfg.Store.Home, masterName)
 	} else if box, loadErr := masterOf(cfg); loadErr != nil {
 		err = loadErr
 	} else if box != nil {
@@ -84,8 +90,8 @@ func exportTo(ctx context.Context, cfg *config.Config, to io.Writer, running boo
 	if err != nil {
 		return nil, err
 	}
-	if OnDatabase(cfg.Store) {
-		err = pgstore.Dump(ctx, cfg.Store, running, w)
+	if OnDatabase(cfg.Store.Home) {
+		err = pgstore.Dump(ctx, cfg.Store.Home, running, w)
 	} else {
 		if lost := AuditLoss(ctx, cfg.Data); lost != "" {
 			return nil, fmt.Errorf("%w: %s", sqlitestore.ErrLost, lost)
@@ -179,6 +185,9 @@ func Import(ctx context.Context, cfg *config.Config, from string) (*dump.End, er
 }
 
 func importFrom(ctx context.Context, cfg *config.Config, r *dump.Reader) (err error) {
+	if len(cfg.Store.Databases) > 0 {
+		return errSeveralDumps
+	}
 	held, err := datadir.Open(cfg.Data)
 	if err != nil {
 		return err
@@ -187,8 +196,8 @@ func importFrom(ctx context.Context, cfg *config.Config, r *dump.Reader) (err er
 	if err := checkKey(cfg, r.Header.MasterCheck); err != nil {
 		return err
 	}
-	if OnDatabase(cfg.Store) {
-		return pgstore.Load(ctx, cfg.Store, r)
+	if OnDatabase(cfg.Store.Home) {
+		return pgstore.Load(ctx, cfg.Store.Home, r)
 	}
 	p := &partsImport{dir: partsFolder(cfg)}
 	// Without parts, the folder of a started hub has two empty folders.

@@ -184,7 +184,7 @@ func TestEveryTableMoves(t *testing.T) {
 func TestMasterKeyOfAnExport(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	from := &config.Config{Data: filepath.Join(dir, "from"), Store: "sqlite"}
+	from := &config.Config{Data: filepath.Join(dir, "from"), Store: config.Store{Home: "sqlite"}}
 	db, err := sqlitestore.Open(filepath.Join(mkdir(t, from.Data), StoreName), sqlitestore.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -204,11 +204,11 @@ func TestMasterKeyOfAnExport(t *testing.T) {
 	if _, err := Export(t.Context(), from, file, false); err != nil {
 		t.Fatal(err)
 	}
-	to := &config.Config{Data: filepath.Join(dir, "to"), Store: "sqlite"}
+	to := &config.Config{Data: filepath.Join(dir, "to"), Store: config.Store{Home: "sqlite"}}
 	if _, err := Import(t.Context(), to, file); !errors.Is(err, ErrExportKey) || !strings.Contains(err.Error(), "copy secret.key") {
 		t.Errorf("import without a key = %v, want ErrExportKey", err)
 	}
-	other := &config.Config{Data: to.Data, Store: "sqlite", MasterKey: strings.Repeat("a1", 32)}
+	other := &config.Config{Data: to.Data, Store: config.Store{Home: "sqlite"}, MasterKey: strings.Repeat("a1", 32)}
 	if _, err := Import(t.Context(), other, file); !errors.Is(err, ErrExportKey) {
 		t.Errorf("import with another key = %v, want ErrExportKey", err)
 	}
@@ -247,7 +247,7 @@ func mkdir(t *testing.T, path string) string {
 func TestPartsMove(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	from := &config.Config{Data: filepath.Join(dir, "from"), Store: "sqlite"}
+	from := &config.Config{Data: filepath.Join(dir, "from"), Store: config.Store{Home: "sqlite"}}
 	db, err := sqlitestore.Open(filepath.Join(mkdir(t, from.Data), StoreName), sqlitestore.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -269,8 +269,8 @@ func TestPartsMove(t *testing.T) {
 			parts.Keep(k, p.Digest)
 		}
 	}
-	moved := &config.Config{Data: filepath.Join(dir, "moved"), Store: pgtest.Shared(t).Database(t)}
-	back := &config.Config{Data: filepath.Join(dir, "back"), Store: "sqlite"}
+	moved := &config.Config{Data: filepath.Join(dir, "moved"), Store: config.Store{Home: pgtest.Shared(t).Database(t)}}
+	back := &config.Config{Data: filepath.Join(dir, "back"), Store: config.Store{Home: "sqlite"}}
 	for i, step := range []struct{ from, to *config.Config }{{from, moved}, {moved, back}} {
 		file := filepath.Join(dir, fmt.Sprint(i, ".export"))
 		if _, err := Export(t.Context(), step.from, file, false); err != nil {

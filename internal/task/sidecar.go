@@ -87,8 +87,17 @@ func LineageOf(ctx context.Context, s Sidecars, key Key) (Lineage, error) {
 	if err != nil || b == nil {
 		return Lineage{}, err
 	}
+	l, err := DecodeLineage(b)
+	if err != nil {
+		return Lineage{}, fmt.Errorf("task %d: %w", key, err)
+	}
+	return l, nil
+}
+
+// DecodeLineage decodes the data of a sidecar.
+func DecodeLineage(b []byte) (Lineage, error) {
 	if len(b) != lineageSize {
-		return Lineage{}, fmt.Errorf("lineage of task %d: %w", key, ErrCorrupt)
+		return Lineage{}, fmt.Errorf("lineage: %w", ErrCorrupt)
 	}
 	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
 	return Lineage{Parent: Key(n(0)), Root: Key(n(1)), Hops: int(n(2))}, nil

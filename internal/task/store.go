@@ -24,6 +24,8 @@ var (
 	ErrFull = fmt.Errorf("disk is full: %w", ErrUnavailable)
 	// ErrReadOnly is the ErrUnavailable of a disk or file that cannot be written.
 	ErrReadOnly = fmt.Errorf("disk is read-only: %w", ErrUnavailable)
+	// ErrPartly is the ErrUnavailable of a store that works for other owners.
+	ErrPartly = fmt.Errorf("a part of the store does not answer: %w", ErrUnavailable)
 )
 
 // Change is one atomic step of one task: a new head, and the entries that lead to it. A change

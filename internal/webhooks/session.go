@@ -123,6 +123,9 @@ func (d *Dispatcher) yields(h *hook, began time.Time) bool {
 // storeFailed pauses the start of sessions: a failing store is not asked more often, however
 // many hooks wait.
 func (d *Dispatcher) storeFailed(err error) {
+	if errors.Is(err, task.ErrPartly) {
+		return // the webhook waits alone
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()

@@ -41,6 +41,9 @@
 // A commit stores its moments without positions. They get them before the next read of the timeline, in an
 // order that is exact for each task and each hub, and are numbered without gaps.
 //
+// A database can be one of several of a log: see package shards. It keeps its place in the log, and the home the
+// places of owners and the order of the timelines.
+//
 // The collation of the database has no effect, and texts may contain any bytes, because all texts are
 // stored as bytes. The words of notes in their full-text index are the exception: Open refuses a
 // database whose encoding is not UTF8 with [ErrEncoding].

@@ -533,7 +533,8 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 	put(t, running, "t1")
 	s.Exec(t, nameOf(url), `DELETE FROM parley.migrations WHERE step >= 6; UPDATE parley.sequence SET least = 1;
 		ALTER TABLE parley.sequence ADD next_key BIGINT NOT NULL DEFAULT 4097, ADD writer BIGINT NOT NULL DEFAULT 0,
-		ADD members BIGINT NOT NULL DEFAULT 0; DROP SEQUENCE parley.task_keys; DROP TABLE parley.moments, parley.task_words, parley.text_index;
+		ADD members BIGINT NOT NULL DEFAULT 0; DROP SEQUENCE parley.task_keys; DROP TABLE parley.moments, parley.task_words, parley.text_index,
+		parley.shard, parley.shards, parley.shard_owners, parley.shard_timeline; ALTER TABLE parley.timeline DROP at;
 		ALTER TABLE parley.hubs DROP slot; ALTER TABLE parley.counters DROP slot, ADD PRIMARY KEY (scope, state);
 		ALTER TABLE parley.hooks RENAME COLUMN delivered TO told;
 		UPDATE parley.entries SET data = substr(data, 6); UPDATE parley.tasks SET rest = substr(rest, 6)`)

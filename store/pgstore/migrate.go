@@ -22,6 +22,7 @@ const (
 	migrateLock = 0x50726c79_00000002 // held while the schema is migrated
 	aloneLock   = 0x50726c79_00000003 // held by a transaction of a member with a job that runs alone
 	numberLock  = 0x50726c79_00000004 // held while moments get their positions
+	mergeLock   = 0x50726c79_00000005 // held while the timelines of shards are merged
 	idLock      = 0x50726c7a          // the first half of the key that belongs to the id of a member
 )
 

@@ -30,8 +30,8 @@ var (
 	// Rows that are not committed yet get later positions. No position depends on an id, so that none is
 	// missing and none is passed.
 	qNumber = prepared(`WITH newest AS (SELECT ` + newest + ` AS seq),
-	taken AS (DELETE FROM moments WHERE id IN (SELECT id FROM moments ORDER BY id LIMIT $1) RETURNING id, n, data)
-	INSERT INTO timeline SELECT (newest.seq + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data FROM taken, newest`)
+	taken AS (DELETE FROM moments WHERE id IN (SELECT id FROM moments ORDER BY id LIMIT $1) RETURNING id, n, data, at)
+	INSERT INTO timeline SELECT (newest.seq + sum(n) OVER (ORDER BY id) - n + 1)::bigint, n, data, at FROM taken, newest`)
 
 	qTidyMoments = prepared(`DELETE FROM timeline WHERE seq + n - 1 <= (SELECT max(seq) FROM timeline) - $1
 	AND seq <= least((SELECT max(seq) FROM timeline) - $1, (SELECT min(seq) FROM timeline) + $2)`)

@@ -86,7 +86,7 @@ func (s *schema) keys(defs map[string]*schema) string {
 // plain are the values that the schema defines for several keys.
 var plain = map[string]string{
 	"text": "text", "switch": "`true`, `false`", "count": "number", "number": "number", "duration": "time", "durationOrNever": "time or `never`",
-	"size": "size", "texts": "list of texts", "command": "text or list of texts", "nameOrNames": "text or list of texts", "names": "map of texts",
+	"size": "size", "texts": "list of texts", "command": "text or list of texts", "store": "text or [Databases](#databases)", "nameOrNames": "text or list of texts", "names": "map of texts",
 	"callers": "map of [Caller](#caller)", "Policy": "text or [rules](../policy.md)", "variable": "",
 }
 

@@ -300,7 +300,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/front":               {"internal/hub", "internal/front/...", "internal/parts/...", "internal/server", "grpcbind", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/hub":                 {".", "internal/server", "internal/cli", "internal/parts/rockbot"},
 	module + "/store/sqlitestore":            {"internal/server", "internal/cli", "internal/backup"},
-	module + "/store/pgstore":                {"internal/server", "internal/cli"},
+	module + "/store/pgstore":                {"internal/server", "internal/cli", "internal/store/shards"},
 	module + "/internal/backup":              {"internal/server", "internal/cli"},
 	module + "/grpcbind":                     {"internal/server", "internal/cli", "internal/testing/hubtest"},
 	module + "/internal/outbound/caller":     {"grpcbind", "internal/server", "internal/cli", "internal/check/..."},

@@ -19,7 +19,7 @@ var parts = []struct{ name, dirs string }{
 	{"people and policy", "auth internal/audit internal/bm25 internal/directory internal/inbox internal/llm/guard internal/memory internal/notify internal/policy internal/recorder internal/secret internal/trust internal/usertoken"},
 	operation: {"operation", ""},
 	{"instruments", "internal/check internal/mock"},
-	{"PostgreSQL and clusters", "internal/cluster internal/events store/pgstore internal/store/sqlstore"},
+	{"PostgreSQL and clusters", "internal/cluster internal/events store/pgstore internal/store/shards internal/store/sqlstore"},
 	{"console", "internal/front/console internal/secret/openid internal/telemetry/samples"},
 	{"budgets, backups, releases", "internal/backup internal/front/conns internal/membudget internal/peeraddr internal/release internal/store/dump"},
 	{"help for tests", "internal/testing internal/e2e"},

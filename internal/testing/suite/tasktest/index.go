@@ -1,6 +1,7 @@
 package tasktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,19 +174,27 @@ func testListFilters(t *testing.T, s task.Store) {
 }
 
 func testListAllOwners(t *testing.T, s task.Store) {
-	var all, echo, done []a2a.TaskID
+	var heads []task.Head
 	for n := range int64(30) {
 		h := NewHead(task.Owner(fmt.Sprint("owner", n%13)), a2a.TaskID(fmt.Sprint("t", n)))
 		h.Agent = []task.Agent{"echo", "clock"}[n%2]
 		es := []task.Entry{Created(At(n/2), "hello")}
 		if n%3 == 0 {
 			es = append(es, Status(At(n/2), task.Completed, ""))
-			done = append([]a2a.TaskID{h.ID}, done...)
 		}
-		Append(t, s, h, es...)
-		all = append([]a2a.TaskID{h.ID}, all...)
-		if h.Agent == "echo" {
-			echo = append([]a2a.TaskID{h.ID}, echo...)
+		heads = append(heads, Append(t, s, h, es...))
+	}
+	slices.SortFunc(heads, func(a, b task.Head) int {
+		return cmp.Or(cmp.Compare(b.StatusAt, a.StatusAt), cmp.Compare(b.Key, a.Key))
+	})
+	all := ids(heads)
+	var echo, done []a2a.TaskID
+	for i := range heads {
+		if heads[i].Agent == "echo" {
+			echo = append(echo, heads[i].ID)
+		}
+		if heads[i].State == task.Completed {
+			done = append(done, heads[i].ID)
 		}
 	}
 	hidden := NewHead("owner0", "hidden")
@@ -210,8 +219,8 @@ func testListAllOwners(t *testing.T, s task.Store) {
 	}
 	wantList(t, s, task.Query{}) // no owner is not all owners
 	page, err := s.List(t.Context(), &task.Query{AllOwners: true, Limit: 1})
-	if err != nil || len(page.Heads) != 1 || page.Heads[0].Owner != "owner3" {
-		t.Errorf("List of all owners = %+v, %v, want the task of owner3", page, err)
+	if err != nil || len(page.Heads) != 1 || page.Heads[0].ID != all[0] {
+		t.Errorf("List of all owners = %+v, %v, want the task %s", page, err, all[0])
 	}
 	for _, q := range []task.Query{{AllOwners: true, Owner: "owner1", Limit: 1}, {AllOwners: true, ContextID: "c", Limit: 1}} {
 		if page, err := s.List(t.Context(), &q); err == nil {

@@ -2,9 +2,11 @@ package tasktest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -149,6 +151,7 @@ func testSidecarPages(t *testing.T, s task.Store) {
 		}
 	}
 	for kind := range task.SidecarKinds {
+		slices.SortFunc(want[kind], func(a, b task.Sidecar) int { return cmp.Compare(a.Head.Key, b.Head.Key) })
 		if d := diff(want[kind], sidecars(t, s, task.SidecarQuery{Kind: kind})); d != "" {
 			t.Errorf("sidecars of kind %d (-want +got):\n%s", kind, d)
 		}

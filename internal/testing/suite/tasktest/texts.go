@@ -2,6 +2,7 @@ package tasktest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,8 +55,8 @@ func done(ms int64, answer string) task.Entry { return Status(At(ms), task.Compl
 
 // testTextWords also wants that no owner finds the text of another one.
 func testTextWords(t *testing.T, s task.Store) {
-	Append(t, s, NewHead("anna", "a"), Created(At(1), "Translate the invoice 4711 of Zürich, please"), done(2, "Rechnung übersetzt"))
-	Append(t, s, NewHead("bert", "b"), Created(At(1), "translating invoices: 4712"), done(2, "done"))
+	a := Append(t, s, NewHead("anna", "a"), Created(At(1), "Translate the invoice 4711 of Zürich, please"), done(2, "Rechnung übersetzt"))
+	b := Append(t, s, NewHead("bert", "b"), Created(At(1), "translating invoices: 4712"), done(2, "done"))
 	Append(t, s, NewHead("anna", "c"), Created(At(3), "請翻譯這張發票"), done(4, "عربي نص"))
 	Append(t, s, NewHead("anna", "d"), Created(At(5), "\U0001f389\x01\u202e ''\"*)( AND NOT OR -"), done(6, "hel"))
 	data := task.Entry{Kind: task.Artifact, At: At(8), ArtifactID: "r", Body: []byte(`{"artifactId":"r","parts":[{"data":{"order":{"no":815,"for":"Frau\nMüller"}}},{"url":"http://x","filename":"report.pdf"}]}`)}
@@ -86,7 +87,11 @@ func testTextWords(t *testing.T, s task.Store) {
 	} {
 		wantText(t, s, task.Query{Owner: tt.owner, Text: tt.text}, tt.want...)
 	}
-	wantText(t, s, task.Query{AllOwners: true, Text: "invoice translate"}, "b", "a")
+	both := []a2a.TaskID{"b", "a"}
+	if a.Key > b.Key {
+		slices.Reverse(both)
+	}
+	wantText(t, s, task.Query{AllOwners: true, Text: "invoice translate"}, both...)
 	if _, err := s.List(t.Context(), &task.Query{Owner: "anna", Text: "x", IDPrefix: "abcd", Limit: 1}); err == nil {
 		t.Error("List with a text and a prefix of ids succeeded")
 	}
