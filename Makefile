@@ -21,7 +21,7 @@ site:
 # HEAVY are the packages whose tests start many processes, a broker or a database. Together they
 # take longer than all others; check-all and continuous integration test them, too.
 HEAVY = ./internal/e2e/... ./internal/agents/queue ./internal/bus ./internal/bus/amqpbus ./internal/bus/natsbus/... ./internal/cli \
-	./internal/parts/rockbot/... ./internal/llm/hubclient \
+	./internal/parts/.../e2e/... ./internal/parts/.../exchange ./internal/llm/hubclient \
 	./internal/llm/mcp/endpoint ./store/pgstore \
 	./internal/testing/hubtest ./internal/testing/pgtest ./internal/testing/rabbittest ./internal/testing/suite/workertest
 

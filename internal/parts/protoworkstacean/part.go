@@ -1,8 +1,8 @@
 // Package protoworkstacean is the part for agents of protoWorkstacean: its list of agents,
 // agents.yaml, is a source of the directory. The skills of the list override those of the cards.
 //
-// Its clients and agents speak v0.3, which the hub itself speaks. Their tests are in
-// internal/e2e/systems.
+// Its clients and agents speak v0.3, which the hub itself speaks. Their tests are in the
+// folder e2e.
 package protoworkstacean
 
 import (

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// dialectTables are the tables of internal/e2e/systems/dialects.md with the smallest number of rows of each.
+// dialectTables are the tables of internal/parts/dialects.md with the smallest number of rows of each.
 // Row numbers have no gaps.
 var dialectTables = []struct {
 	heading string
@@ -29,8 +29,8 @@ func TestDialects(t *testing.T) {
 	for _, name := range tr.files {
 		files[name] = true
 	}
-	report(t, dialects(tr.read(t, "internal/e2e/systems/dialects.md"), testNames(tr.sources), files),
-		"internal/e2e/systems/dialects.md has every conflict and every trap, each with a rule, and with tests that exist "+
+	report(t, dialects(tr.read(t, "internal/parts/dialects.md"), testNames(tr.sources), files),
+		"internal/parts/dialects.md has every conflict and every trap, each with a rule, and with tests that exist "+
 			"or with the reason why there is no test")
 }
 

@@ -307,7 +307,7 @@ var edgeOnly = map[string][]string{
 	module + "/internal/server":              {"internal/cli", "internal/parts/rockbot"},
 	module + "/internal/cli":                 {"cmd/..."},
 	"github.com/nats-io/nats.go":             {"internal/bus/natsbus/...", "internal/testing/natstest", "internal/testing/suite/workertest"},
-	"github.com/rabbitmq/amqp091-go":         {"internal/bus/amqpbus/...", "internal/e2e/systems/rockbot/rockbotpeer", "internal/testing/rabbittest", "internal/testing/suite/workertest"},
+	"github.com/rabbitmq/amqp091-go":         {"internal/bus/amqpbus/...", "internal/parts/rockbot/e2e/rockbotpeer", "internal/testing/rabbittest", "internal/testing/suite/workertest"},
 	"github.com/go-jose/go-jose":             {"internal/secret/signature", "auth/token/...", "internal/testing/tokentest"},
 	module + "/internal/testing/rabbittest":  {"internal/testing/suite/workertest"}, // else tests
 	module + "/internal/testing/pgtest":      {"tests"},

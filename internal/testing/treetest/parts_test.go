@@ -14,7 +14,7 @@ const partsFolder = "internal/parts/"
 // parts, of which hub.go has that of embedders, tests of the whole program, documentation, and the schemas
 // of the whole program.
 var mayNameParts = []string{
-	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "Makefile", "internal/testing/", "internal/e2e/systems/", "internal/e2e/interop/", "internal/e2e/strangers/table.md", "internal/e2e/threats.md",
+	partsFolder, "internal/registry/known.go", "cmd/parley/parts.go", "hub.go", "internal/testing/", "internal/e2e/interop/", "internal/e2e/strangers/table.md", "internal/e2e/threats.md",
 	"internal/cli/testdata/", "internal/cli/secrets_test.go",
 	"docs/", "CHANGELOG.md", "README.md", "CONTRIBUTING.md", "cmd/bench/RESULTS.md", "deploy/helm/parley/values.schema.json", "internal/mock/schema/mock.schema.json",
 }

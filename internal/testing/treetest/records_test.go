@@ -23,10 +23,10 @@ var (
 func TestParity(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
-	report(t, parity(tr.read(t, "internal/e2e/systems/parity.md"), testNames(tr.sources)),
-		"internal/e2e/systems/parity.md has the rows 1 to 150, each planned, left out with a reason, or proven by tests that exist")
-	report(t, parityStatements(tr.read(t, "internal/e2e/systems/parity.md"), tr.read(t, "internal/e2e/systems/statements.md")),
-		"a row of internal/e2e/systems/parity.md works, or is a Go library, as the statements say that name it, and names all of them")
+	report(t, parity(tr.read(t, "internal/parts/parity.md"), testNames(tr.sources)),
+		"internal/parts/parity.md has the rows 1 to 150, each planned, left out with a reason, or proven by tests that exist")
+	report(t, parityStatements(tr.read(t, "internal/parts/parity.md"), tr.read(t, "internal/parts/statements.md")),
+		"a row of internal/parts/parity.md works, or is a Go library, as the statements say that name it, and names all of them")
 }
 
 func TestParityRule(t *testing.T) {

@@ -22,7 +22,7 @@ var parts = []struct{ name, dirs string }{
 	{"PostgreSQL and clusters", "internal/cluster internal/events store/pgstore internal/store/shards internal/store/sqlstore"},
 	{"console", "internal/front/console internal/secret/openid internal/telemetry/samples"},
 	{"budgets, backups, releases", "internal/backup internal/front/conns internal/membudget internal/peeraddr internal/release internal/store/dump"},
-	{"help for tests", "internal/testing internal/e2e"},
+	{"help for tests", "internal/testing internal/e2e internal/parts/rockbot/e2e"},
 }
 
 // operation is the part with all folders that no other part names.

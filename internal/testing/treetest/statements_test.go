@@ -21,8 +21,8 @@ var (
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	tr := load(t)
-	report(t, statements(tr.read(t, "internal/e2e/systems/statements.md"), testNames(tr.sources)),
-		"internal/e2e/systems/statements.md has one row for each statement, each open or proven by tests that exist")
+	report(t, statements(tr.read(t, "internal/parts/statements.md"), testNames(tr.sources)),
+		"internal/parts/statements.md has one row for each statement, each open or proven by tests that exist")
 }
 
 func TestStatementsRule(t *testing.T) {

@@ -26,7 +26,7 @@ func TestTexts(t *testing.T) {
 	tr := load(t)
 	byDir := make(map[string][]string)
 	for _, s := range tr.code() {
-		if dir := s.dir(); !strings.HasPrefix(dir, "internal/testing") && !strings.HasPrefix(dir, "internal/e2e") && !strings.HasPrefix(dir, "cmd/bench") && !strings.HasPrefix(dir, "examples") {
+		if dir := s.dir(); !strings.HasPrefix(dir, "internal/testing") && !strings.HasPrefix(dir, "internal/e2e") && !strings.Contains(dir+"/", "/e2e/") && !strings.HasPrefix(dir, "cmd/bench") && !strings.HasPrefix(dir, "examples") {
 			byDir[dir] = append(byDir[dir], s.texts()...)
 		}
 	}
