@@ -17,8 +17,8 @@ const (
 	valueCost = 48
 	// answerFactor is that of an answer: the fold, and its JSON.
 	answerFactor = 2
-	// logFactor is that of entries of a log: as stored, as frames, and as JSON, which a page
-	// of the console and an MCP client have decoded and encoded once more.
+	// logFactor is that of entries of a log: as stored, as frames, and as JSON, which a surface
+	// for people or tools decodes and encodes once more.
 	logFactor = 6
 )
 

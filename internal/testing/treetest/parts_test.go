@@ -26,7 +26,7 @@ var stillNamed = map[string][]string{
 	},
 	"rockbot": {
 		"internal/directory/spec.go",                              // stored names
-		"internal/bm25/testdata/", "internal/llm/guard/testdata/", // texts of real agents
+		"internal/llm/guard/testdata/", // texts of real agents
 	},
 }
 
