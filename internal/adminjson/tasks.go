@@ -35,6 +35,9 @@ type TaskInfo struct {
 	InputTokens  int64   `json:"inputTokens,omitempty"`
 	OutputTokens int64   `json:"outputTokens,omitempty"`
 	CostUSD      float64 `json:"costUsd,omitempty"`
+	// TraceURL is the address of the task's trace in the tracing system of the operator, for administrators;
+	// absent without telemetry.trace_url, and for a task without a trace.
+	TraceURL string `json:"traceUrl,omitempty"`
 }
 
 // WaitingIn is Waiting for a reader that has the state of the task from another answer: nil if the states

@@ -213,14 +213,18 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.data() || task.Status.State.Terminal() || !c.onHub(cl) {
+		if err := c.print(task, o, opener(in.soft, cl)); err != nil || c.data() || task.Status.State.Terminal() && !c.wide() || !c.onHub(cl) {
 			return err
 		}
 		hub := c.hub()
-		if w := hub.taskInfo(in.soft, task.ID).WaitingIn(task.Status.State); w.Held() {
-			_, err = fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", hub.reason(w))
+		info := hub.taskInfo(in.soft, task.ID)
+		if w := info.WaitingIn(task.Status.State); w.Held() {
+			fmt.Fprintf(o.Stdout, "\nwaiting: %s\n", hub.reason(w))
 		}
-		return err
+		if c.wide() && info.TraceURL != "" {
+			fmt.Fprintf(o.Stdout, "\ntrace: %s\n", plain(info.TraceURL))
+		}
+		return nil
 	})
 }
 

@@ -44,13 +44,17 @@ func taskPath(id string) string { return adminapi.Root + "/tasks/" + url.PathEsc
 func (f *hubFlags) why(info *adminjson.TaskInfo) string {
 	since := max(0, time.Since(info.ChangedAt)).Round(time.Second)
 	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(info.TaskID)), plain(info.Agent), stateName(a2a.TaskState(info.State)))
+	at := ""
+	if info.TraceURL != "" {
+		at = "trace: " + plain(info.TraceURL) + "\n"
+	}
 	switch {
 	case a2a.TaskState(info.State).Terminal():
-		return fmt.Sprintf("%s, ended %v ago\n", head, since)
+		return fmt.Sprintf("%s, ended %v ago\n%s", head, since, at)
 	case info.Waiting == nil:
-		return fmt.Sprintf("%s for %v; this hub does not say why\n", head, since)
+		return fmt.Sprintf("%s for %v; this hub does not say why\n%s", head, since, at)
 	}
-	return fmt.Sprintf("%s for %v\n%s\n", head, since, f.reason(info.Waiting))
+	return fmt.Sprintf("%s for %v\n%s\n%s", head, since, f.reason(info.Waiting), at)
 }
 
 // reason says why a task does not proceed, and what helps.

@@ -65,6 +65,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkModels(d, c)
 	checkTrust(d, c)
 	checkFrontDesk(d, &c.FrontDesk)
+	checkTraceURL(d, c.Telemetry.TraceURL)
 	checkQuestions(d, c)
 	for _, added := range registry.Added[Check]() {
 		added(d, c)
@@ -129,6 +130,25 @@ func checkURL(d *yamlfile.Decoder, key, text string) {
 		d.Problem(nil, key, "%q is not a URL like https://hub.example", yamlfile.Clip(text))
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		d.Problem(nil, key, "the URL must have no user, query or fragment")
+	}
+}
+
+// checkTraceURL reports a template for addresses of traces that has no place for the id, or is no address with one.
+func checkTraceURL(d *yamlfile.Decoder, template string) {
+	const key, place = "telemetry.trace_url", "{trace_id}"
+	if template == "" {
+		return
+	}
+	u, err := url.Parse(strings.ReplaceAll(template, place, "0123456789abcdef"))
+	switch {
+	case strings.Contains(template, "@") && (err != nil || u.User != nil): // it may contain a password
+		d.Problem(nil, key, "must have no user")
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		d.Problem(nil, key, "%q is not a URL like https://traces.example/trace/{trace_id}", yamlfile.Clip(template))
+	case strings.Contains(u.Host, "0123456789abcdef"):
+		d.Problem(nil, key, "the host must not contain {trace_id}")
+	case !strings.Contains(template, place):
+		d.Problem(nil, key, "must contain {trace_id}, the place of the id")
 	}
 }
 

@@ -460,6 +460,9 @@ type Telemetry struct {
 	// Metrics selects the readers of /metrics: local (callers on this machine and
 	// administrators), admin, anyone, or off.
 	Metrics string `yaml:"metrics" enum:"local,admin,anyone,off"`
+	// TraceURL is the address of a trace in the tracing system of the operator, with {trace_id} for its id.
+	// If empty, nothing links to traces.
+	TraceURL string `yaml:"trace_url"`
 	// Added are the keys of parts.
 	Added Added `yaml:"-"`
 }

@@ -59,6 +59,15 @@ func (rec *callRecord) ids() trace.IDs {
 	return ids
 }
 
+// TraceID returns the id of the trace that a task belongs to, from its first entry; empty if it has none.
+func TraceID(first *task.Entry) string {
+	rec, err := decodeCall(first.Call)
+	if err != nil {
+		return ""
+	}
+	return trace.ID(rec.Params)
+}
+
 // firstIDs returns the ids that came with the first message of a task. They are informational:
 // if they cannot be read, it returns none.
 func (e *Engine) firstIDs(ctx context.Context, l *live) trace.IDs {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/internal/callgraph"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/hosts"
@@ -19,7 +20,7 @@ import (
 func (h *Hub) API() *adminapi.Handler {
 	p, e := &h.parts, h.engine
 	a := &adminapi.Handler{
-		Hub: e, Directory: h.directory, Tasks: p.Store, Excerpts: p.Store, Trees: e, Logs: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
+		Hub: e, Directory: h.directory, Tasks: p.Store, Excerpts: p.Store, Graphs: callgraph.New(p.Store), Trees: e, Logs: e, Reader: e, Policy: e.Policy(), Inbox: p.Inbox,
 		Version: h.settings.Version, Started: time.Now(), Logger: p.Logger,
 	}
 	a.Events, a.Samples = h.events, &h.samples

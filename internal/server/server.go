@@ -386,7 +386,7 @@ func (h *Hub) api() *adminapi.Handler {
 	a.Reach = h.core.Reach(cmp.Or(h.cfg.PublicURL, h.URL()), h.grpcAddr())
 	a.Keys, a.Broker = keyDropper{h.keys, h.busParts.drop, h.logger}, h.broker
 	a.Active, a.Control, a.MCPServers = h.trust.activity.Touch, h.control, h.serverStatus
-	a.Checker = &h.checker
+	a.Checker, a.TraceURL = &h.checker, h.cfg.Telemetry.TraceURL
 	a.Bus, a.Dead, a.Store = h.busParts.status(), h.busParts.dead, h.stores.kind
 	return a
 }

@@ -95,6 +95,7 @@ func api() []attempt {
 		at("the number of tasks of another owner", "GET /api/v1/counts?owner=acme"),
 		at("the stream of all counts", "GET /api/v1/counts/events?scope=all&owner=acme"),
 		at("curves", "GET /api/v1/samples"),
+		at("the graph of calls", "GET /api/v1/graph?last=hour"),
 		empty(at("the events of questions", "GET /api/v1/inbox/events")),
 		empty(at("the events of notes", "GET /api/v1/memory/events?prefix=$NOTE")),
 	}

@@ -3,7 +3,8 @@
 //
 // The method routes has the list, which docs/api.md and the answer of GET /api/v1/openapi.json
 // describe: agents and their registration, tasks with their trees and logs, the inbox, notes, keys,
-// webhooks, trust levels, dead letters, the audit log, events and samples.
+// webhooks, trust levels, dead letters, the audit log, the graph of calls,
+// events and samples.
 //
 // All changes, and all requests about keys, webhooks, trust, events and the tasks of all owners,
 // need an administrator. The addresses and the health of agents are shown to administrators only.
@@ -88,6 +89,8 @@ type Handler struct {
 	Tasks task.Index
 	// Excerpts reads the first words of tasks. If nil, lists of tasks have none.
 	Excerpts task.Excerpts
+	// Graphs counts the calls between callers and agents. If nil, nothing is served at /api/v1/graph.
+	Graphs Graphs
 	// Trees reads tasks with the tasks below them. If nil, no trees are served.
 	Trees Trees
 	// Logs reads the logs of tasks. If nil, no logs are served.
@@ -135,6 +138,9 @@ type Handler struct {
 	AuditLog *AuditLog
 	// Checker checks other agents. If nil, nothing is served at /api/v1/conformance.
 	Checker Checker
+	// TraceURL is the address of a trace in another system, with {trace_id} for its id. If empty, no
+	// answer has one.
+	TraceURL string
 	// Version is the version of the program.
 	Version string
 	// Store names the kind of store, such as "sqlite".

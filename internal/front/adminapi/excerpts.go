@@ -1,12 +1,14 @@
 package adminapi
 
 import (
-	"context"
+	"net/http"
 	"strings"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/clip"
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/json/rawjson"
+	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -25,7 +27,7 @@ const firstEntries = 8
 // excerpts sets the first words of the messages and of the answers of tasks that the caller may read. The
 // answer is in the head of a task, or in the first artifact, or in the one before the last status. All are
 // read at once.
-func (h *Handler) excerpts(ctx context.Context, heads []*task.Head, infos []*adminjson.TaskInfo) error {
+func (h *Handler) excerpts(r *http.Request, heads []*task.Head, infos []*adminjson.TaskInfo) error {
 	if h.Excerpts == nil || len(heads) == 0 {
 		return nil
 	}
@@ -44,13 +46,13 @@ func (h *Handler) excerpts(ctx context.Context, heads []*task.Head, infos []*adm
 		}
 		begin[i+1] = len(at)
 	}
-	found, err := h.Excerpts.Excerpts(ctx, at, maxExcerpt)
+	found, err := h.Excerpts.Excerpts(r.Context(), at, maxExcerpt)
 	if err != nil {
 		return err
 	}
 	for i := range heads {
 		mine := found[begin[i]:begin[i+1]]
-		infos[i].Message = words(mine[0].Body)
+		infos[i].Message, infos[i].TraceURL = words(mine[0].Body), h.traceURL(r, &mine[0])
 		if len(mine) > 1 {
 			infos[i].Answer = answerOf(mine[1:len(mine)-1], &mine[len(mine)-1])
 		}
@@ -58,16 +60,40 @@ func (h *Handler) excerpts(ctx context.Context, heads []*task.Head, infos []*adm
 	return nil
 }
 
-// excerpt sets the first words of the message of one task.
-func (h *Handler) excerpt(ctx context.Context, t *task.Head, info *adminjson.TaskInfo) error {
+// excerpt sets the first words of the message of one task, and the address of its trace.
+func (h *Handler) excerpt(r *http.Request, t *task.Head, info *adminjson.TaskInfo) error {
 	if h.Excerpts == nil {
 		return nil
 	}
-	found, err := h.Excerpts.Excerpts(ctx, []task.Position{{Key: t.Key, Version: 1}}, maxExcerpt)
+	found, err := h.Excerpts.Excerpts(r.Context(), []task.Position{{Key: t.Key, Version: 1}}, maxExcerpt)
 	if err == nil {
-		info.Message = words(found[0].Body)
+		info.Message, info.TraceURL = words(found[0].Body), h.traceURL(r, &found[0])
 	}
 	return err
+}
+
+// trace sets the address of the trace of one task.
+func (h *Handler) trace(r *http.Request, t *task.Head, info *adminjson.TaskInfo) error {
+	if h.TraceURL == "" || h.Excerpts == nil {
+		return nil
+	}
+	found, err := h.Excerpts.Excerpts(r.Context(), []task.Position{{Key: t.Key, Version: 1}}, maxExcerpt)
+	if err == nil {
+		info.TraceURL = h.traceURL(r, &found[0])
+	}
+	return err
+}
+
+// traceURL returns the address of the trace of a task by its first entry, for an administrator.
+func (h *Handler) traceURL(r *http.Request, first *task.Entry) string {
+	if h.TraceURL == "" || !h.mayRead(r, policy.AdminTasks) {
+		return ""
+	}
+	id := engine.TraceID(first)
+	if id == "" {
+		return ""
+	}
+	return strings.ReplaceAll(h.TraceURL, "{trace_id}", id)
 }
 
 // answerOf returns the first words of the first artifact in the entries, with the chunks that follow it, or

@@ -34,6 +34,42 @@ func (s *countedStore) Read(ctx context.Context, key task.Key, after int64) ([]t
 	return s.Store.Read(ctx, key, after)
 }
 
+// TestTraceOfTasks checks that administrators get the address of a task's trace, and no other caller.
+func TestTraceOfTasks(t *testing.T) {
+	t.Parallel()
+	h, _, _ := keyed(t)
+	s := new(memstore.Store)
+	e := engine.New(engine.Config{Store: s})
+	h.Hub, h.Logs, h.Reader, h.Excerpts, h.TraceURL = e, e, e, s, "https://traces.example/trace/{trace_id}?of={trace_id}"
+	add := func(owner task.Owner, id, call string) {
+		created := tasktest.Created(tasktest.At(0), "x")
+		created.Call = []byte(call)
+		tasktest.Append(t, s, tasktest.NewHead(owner, a2a.TaskID(id)), created)
+	}
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	traced := `{"params":{"traceparent":["00-` + id + `-00f067aa0ba902b7-01"]}}`
+	add(task.Owner(boss.Owner()), "traced", traced)
+	add(task.Owner(clerk.Owner()), "clerks", traced)
+	add(task.Owner(boss.Owner()), "plain", "")
+	add(task.Owner(boss.Owner()), "wrong", `{"params":{"traceparent":["https://evil.example"]}}`)
+	link := `"traceUrl":"https://traces.example/trace/` + id + `?of=` + id + `"`
+	for _, path := range []string{"/tasks/traced", "/tasks/traced/log", "/tasks"} {
+		if got := as(t, h, boss, "GET /api/v1"+path, ""); got.code != 200 || strings.Count(got.body, link) != 1 {
+			t.Errorf("%s = %d %s, want the address of the trace", path, got.code, got.body)
+		}
+	}
+	for _, path := range []string{"/tasks/plain", "/tasks/wrong"} {
+		if got := as(t, h, boss, "GET /api/v1"+path, ""); got.code != 200 || strings.Contains(got.body, "traceUrl") {
+			t.Errorf("%s = %d %s, want no trace", path, got.code, got.body)
+		}
+	}
+	for _, path := range []string{"/tasks/clerks", "/tasks/clerks/log", "/tasks"} {
+		if got := as(t, h, clerk, "GET /api/v1"+path, ""); got.code != 200 || strings.Contains(got.body, "traceUrl") {
+			t.Errorf("%s of a caller without a role = %d %s", path, got.code, got.body)
+		}
+	}
+}
+
 // TestWordsOfTasks checks the first words in lists and in single tasks, that a caller reads those of no other
 // one, and that a page costs one read.
 func TestWordsOfTasks(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/agents/queue"
+	"github.com/parley-a2a/parley/internal/callgraph"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/directory/broker"
 	"github.com/parley-a2a/parley/internal/engine"
@@ -41,7 +42,7 @@ func Routes() []Route {
 	h := &Handler{
 		Trees: new(engine.Engine), Logs: new(engine.Engine), Reader: new(engine.Engine), Tasks: new(memstore.Store), Keys: new(auth.Keyring),
 		Directory: new(directory.Directory), Broker: new(broker.Broker), Push: new(Push), Inbox: new(inbox.Inbox), Control: new(operator.Operator),
-		Dead: new(queue.DeadLetters), Trust: new(trust.Registry), Events: new(events.Recorder), Memory: new(Memory), AuditLog: new(AuditLog), Samples: new(samples.Ring), Checker: noChecker{},
+		Dead: new(queue.DeadLetters), Trust: new(trust.Registry), Events: new(events.Recorder), Memory: new(Memory), AuditLog: new(AuditLog), Samples: new(samples.Ring), Graphs: callgraph.New(nil), Checker: noChecker{},
 	}
 	var all []Route
 	for pattern, t := range h.routes() {

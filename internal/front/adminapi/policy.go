@@ -30,6 +30,7 @@ var families = map[string]struct {
 	"search":      {open: true, change: policy.AdminOther},
 	"tasks":       {open: true, change: policy.AdminTasks, kind: "task"},   // the engine checks reads
 	"counts":      {open: true, change: policy.AdminTasks, kind: "counts"}, // as tasks
+	"graph":       {read: policy.AdminTasks, change: policy.AdminOther},
 	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks, kind: "letter"},
 	"costs":       {read: policy.AdminRead, change: policy.AdminOther},
 	"confidences": {read: policy.AdminRead, change: policy.AdminOther},

@@ -124,6 +124,7 @@ func (h *Handler) routes() map[string]*route {
 	add(h.Broker != nil, secret, map[string]call{"GET /costs": get(h.costs), "GET /confidences": get(h.confidences)})
 	add(h.Keys != nil, secret, map[string]call{"GET /keys": get(h.listKeys), "POST /keys": post(h.addKey), "DELETE /keys/{id}": get(h.revokeKey)})
 	add(h.AuditLog != nil, secret, map[string]call{"GET /audit": get(h.listAudit), "GET /audit/verify": get(h.verifyAudit)})
+	add(h.Graphs != nil, secret, map[string]call{"GET /graph": get(h.graph)})
 	add(h.Samples != nil, secret, map[string]call{"GET /samples": get(h.listSamples)})
 	add(h.Trust != nil, secret, map[string]call{"GET /trust": get(h.listTrust), "POST /trust": post(h.setTrust)})
 	add(true, secret, map[string]call{"GET /permissions": get(h.permissions)})

@@ -67,7 +67,7 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 	if after == 0 { // further pages are of one reading
 		page.Task.Waiting = h.waiting(r, &s.Task)[0]
 	}
-	if err := h.excerpt(r.Context(), &s.Task, &page.Task); err != nil {
+	if err := h.excerpt(r, &s.Task, &page.Task); err != nil {
 		return nil, err
 	}
 	for size := 0; ; {

@@ -64,7 +64,7 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Waiting = h.waiting(r, &a.Head)[0]
-	return &info, nil
+	return &info, h.trace(r, &a.Head, &info)
 }
 
 // inspect answers with a task of any owner and its messages.
@@ -81,7 +81,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 	info.Owner = string(a.Head.Owner)
 	info.Waiting = h.waiting(r, &a.Head)[0]
 	info.Task = dialect.AppendTask(nil, &a.Answer, dialect.REST)
-	return &info, nil
+	return &info, h.trace(r, &a.Head, &info)
 }
 
 // scoped are the routes that administrators may use for the tasks of all owners.
@@ -128,7 +128,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 		}
 		infos[i] = info
 	}
-	return &answer, h.excerpts(r.Context(), heads, infos)
+	return &answer, h.excerpts(r, heads, infos)
 }
 
 func taskQuery(r *http.Request) (*op.List, error) {

@@ -96,6 +96,15 @@ func remote(p map[string][]string) oteltrace.SpanContext {
 	return oteltrace.SpanContextFromContext(w3c.Extract(context.Background(), params(p)))
 }
 
+// ID returns the id of the trace in service parameters, which may be nil; empty if they have none.
+func ID(p map[string][]string) string {
+	sc := remote(p)
+	if !sc.IsValid() {
+		return ""
+	}
+	return sc.TraceID().String()
+}
+
 // HeaderIDs returns the ids of service parameters.
 func HeaderIDs(p map[string][]string) IDs {
 	return IDs{Correlation: params(p).id(correlation), Parent: params(p).id(parent)}
