@@ -90,7 +90,7 @@ func TestAccessible(t *testing.T) {
 		"a report": "task?id=" + report, "texts as written": "task?as=text&id=" + report,
 		"overview": "", "tasks": "tasks", "no tasks": "tasks?state=TASK_STATE_FAILED", "a finished task": "task?id=" + echo, "a question": "task?id=" + interview,
 		"bytes": "task/raw?as=v0.3&v=3&id=" + echo, "try": "try?agent=interview", "agents": "agents", "inbox": "inbox", "webhooks": "webhooks", "dead letters": "dead",
-		"audit": "audit", "keys": "keys", "queues": "queues", "compare": "compare?a=" + echo + "&b=" + report, "compare one": "compare?a=" + echo, "policy": "policy", "why": "policy?op=send&row=1&of=ann&column=echo", "a check": "conformance", "verify": "audit/verify", "missing": "none", "no task": "task?id=none",
+		"audit": "audit", "keys": "keys", "queues": "queues", "compare": "compare?a=" + echo + "&b=" + report, "compare one": "compare?a=" + echo, "policy": "policy", "calls": "calls", "costs": "costs", "no calls": "calls?find=none", "why": "policy?op=send&row=1&of=ann&column=echo", "a check": "conformance", "verify": "audit/verify", "missing": "none", "no task": "task?id=none",
 	} {
 		b.run(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(h.url+"/console/"+path), chromedp.WaitVisible("h1, .headline"))
 		b.accessible(page, axe)

@@ -188,6 +188,7 @@ var returns = map[string][]string{
 	"task/cancel":  {"id", "owner", "verb"},
 	"task/answer":  {"id", "text"},
 	"try":          {"agent", "context", "text"},
+	"context":      {"context", "text"},
 	"agents":       nil,
 	"inbox":        nil,
 	"dead":         {"queue"},

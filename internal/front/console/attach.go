@@ -23,7 +23,7 @@ const (
 
 // formLimit returns the maximum size of the body of a request.
 func formLimit(r *http.Request) int64 {
-	if r.Method == http.MethodPost && r.URL.Path == Root+"try" {
+	if r.Method == http.MethodPost && (r.URL.Path == Root+"try" || r.URL.Path == Root+"context") {
 		return maxUpload
 	}
 	return maxForm

@@ -365,12 +365,21 @@ func (p *page) demands(agent string, v *cardView) {
 	}
 }
 
-// send sends a message to an agent, or an answer to a task, and shows the task.
+// send sends a message to an agent, into a context, or as the answer to a task, and shows where it went.
 func send(p *page) error {
 	agent, text, id := p.r.PostFormValue("agent"), p.r.PostFormValue("text"), p.r.PostFormValue("id")
+	thread := p.r.URL.Path == Root+"context"
+	again := func(code int, trouble string, reply []partView) error {
+		data := p.r.PostFormValue("data")
+		if thread {
+			return p.showThread(code, &threadView{Text: text, Data: data, Error: trouble, Reply: reply})
+		}
+		return p.showTry(code, tryView{Text: text, Data: data, Error: trouble, Reply: reply})
+	}
+	onTask := id != "" && !thread
 	parts, err := p.messageParts()
-	if refused := refusedBy(err); refused != nil && id == "" {
-		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
+	if refused := refusedBy(err); refused != nil && !onTask {
+		return again(refused.Code, refused.Message, nil)
 	} else if err != nil {
 		return p.done(err)
 	}
@@ -381,34 +390,41 @@ func send(p *page) error {
 	}
 	if id != "" {
 		// A message with an unknown id would begin a task with this id.
-		if err := p.get("/api/v1/tasks/"+segment(id), nil); err != nil {
+		if err = p.get("/api/v1/tasks/"+segment(id), nil); err != nil && onTask {
 			return p.done(err)
 		}
 		path, message["taskId"] = "/v1/a2a/message:send", id
 	}
-	if c := strings.TrimSpace(p.r.PostFormValue("context")); c != "" {
+	c := strings.TrimSpace(p.r.PostFormValue("context"))
+	if c != "" {
 		message["contextId"] = c
 	}
 	var answer struct {
 		Task    struct{ ID string }
 		Message *content
 	}
-	err = p.do(http.MethodPost, path, map[string]any{"message": message, "configuration": map[string]any{"returnImmediately": true}}, &answer)
-	if id != "" {
+	if err == nil {
+		err = p.do(http.MethodPost, path, map[string]any{"message": message, "configuration": map[string]any{"returnImmediately": true}}, &answer)
+	}
+	if onTask {
 		return p.done(err)
 	}
 	refused := refusedBy(err)
 	switch {
 	case refused != nil && refused.Code != http.StatusUnauthorized:
-		return p.showTry(refused.Code, tryView{Text: text, Data: p.r.PostFormValue("data"), Error: refused.Message})
+		return again(refused.Code, refused.Message, nil)
 	case err != nil:
 		return err
 	case answer.Message != nil:
-		v, r := tryView{Text: text}, &reader{room: maxPage}
+		r := &reader{room: maxPage}
+		var reply []partView
 		for i := range answer.Message.Parts {
-			v.Reply = append(v.Reply, r.part(&answer.Message.Parts[i], 0, i))
+			reply = append(reply, r.part(&answer.Message.Parts[i], 0, i))
 		}
-		return p.showTry(http.StatusOK, v)
+		return again(http.StatusOK, "", reply)
+	case thread:
+		p.hub.see(p.w, p.r, threadURL(c, "")+"#end")
+		return nil
 	}
 	p.hub.see(p.w, p.r, taskURL(answer.Task.ID, ""))
 	return nil

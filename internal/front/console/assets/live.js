@@ -257,7 +257,7 @@
       var field = document.querySelector("main input:not([type=hidden]), main textarea");
       if (field) { e.preventDefault(); field.focus(); }
     }
-    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox", w: "webhooks", d: "dead", q: "queues", k: "keys", p: "policy", l: "audit", c: "conformance" }[e.key];
+    var page = going && { o: "", t: "tasks", y: "try", a: "agents", i: "inbox", e: "calls", m: "costs", w: "webhooks", d: "dead", q: "queues", k: "keys", p: "policy", l: "audit", c: "conformance" }[e.key];
     if (typeof page === "string") { location.href = root + page; }
     going = e.key === "g";
   });
