@@ -57,6 +57,17 @@ type Member struct {
 	Tasks int64
 	// Drain is set once an operator has asked it to leave.
 	Drain bool
+	// View is the number of the newest View whose work it keeps to: it does no work any more that
+	// belongs to others there.
+	View int64
+}
+
+// Renewal is what a hub states about itself when it renews its lease.
+type Renewal struct {
+	Lease time.Duration
+	// Runs is the number of its runs, and View the one of Member.
+	Runs int
+	View int64
 }
 
 // Hint names what another hub has changed. A hint may be lost.

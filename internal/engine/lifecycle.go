@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,13 +86,16 @@ func (e *Engine) probe(ctx context.Context) {
 	e.storeOK()
 }
 
-// sweep fails abandoned tasks and deletes old ones, a slice at a time.
+// sweep fails abandoned tasks and deletes old ones, a slice at a time. Each of several hubs fails the tasks
+// of its share, and deletes slices that the others do not delete at the time.
 func (e *Engine) sweep(ctx context.Context) {
 	at := time.Now()
-	if !e.leads() {
+	if e.Suspended() {
 		return
 	}
-	e.sweepParts(ctx, at)
+	if e.cfg.Peers == nil || e.cfg.Peers.Does("sweep parts") {
+		e.sweepParts(ctx, at)
+	}
 	if err := e.failStale(ctx, task.MillisOf(at.Add(-e.cfg.IdleRetention))); err != nil {
 		e.cfg.Logger.Error("fail abandoned tasks", "error", err)
 	}
@@ -113,6 +117,9 @@ func (e *Engine) sweep(ctx context.Context) {
 func (e *Engine) failStale(ctx context.Context, before task.Millis) error {
 	for ctx.Err() == nil {
 		heads, err := e.store.Stale(ctx, before, sweepSlice)
+		if p := e.cfg.Peers; p != nil {
+			heads = slices.DeleteFunc(heads, func(h task.Head) bool { return !p.Takes(h.Key) })
+		}
 		if err != nil || len(heads) == 0 {
 			return err
 		}

@@ -18,8 +18,9 @@ type Peers interface {
 	// Takes reports whether this hub is the one of all hubs that continues the task of a lost
 	// one.
 	Takes(key task.Key) bool
-	// Leads reports whether this hub does the work that one hub does for all, such as the sweep.
-	Leads() bool
+	// Does reports whether this hub does a job that one hub does for all. Two hubs may do it for a moment
+	// when one joins.
+	Does(job string) bool
 }
 
 // Heads reads what other hubs have stored of many tasks at once. A store with several hubs is one.
@@ -55,8 +56,6 @@ func (e *Engine) Elsewhere(ctx context.Context, h *task.Head) (checkpoint []byte
 	return checkpoint, true
 }
 
-// leads reports whether this hub does the work that one hub does for all.
-func (e *Engine) leads() bool { return e.cfg.Peers == nil || e.cfg.Peers.Leads() }
 
 // keyed holds the loaded tasks by their keys, for hints.
 type keyed struct {

@@ -134,7 +134,7 @@ func (v view) Live(holder task.Holder) bool {
 }
 
 func (v view) Takes(task.Key) bool { return true }
-func (v view) Leads() bool         { return true }
+func (v view) Does(string) bool    { return true }
 
 // lose makes a hub a lost one.
 func (h *hubs) lose(holder task.Holder) {

@@ -122,7 +122,7 @@ func (h *Hub) openPush() (err error) {
 		Attempted: h.attempted,
 	}
 	if h.parts.Peers != nil {
-		c.Leads = h.parts.Peers.Leads
+		c.Holds = h.parts.Peers.Holds
 	}
 	if ring, ok := h.parts.Auth.(*auth.Keyring); ok {
 		c.Valid = ring.Valid
@@ -136,6 +136,22 @@ func (h *Hub) openPush() (err error) {
 
 // Engine returns the engine, for agents and bindings.
 func (h *Hub) Engine() *engine.Engine { return h.engine }
+
+// Suspend ends all runs and deliveries, because other hubs on the store may begin with them.
+func (h *Hub) Suspend() {
+	h.engine.Suspend()
+	if h.pusher != nil {
+		h.pusher.Suspend()
+	}
+}
+
+// Yield ends the deliveries of webhooks that are no longer this hub's.
+func (h *Hub) Yield(ctx context.Context) error {
+	if h.pusher == nil {
+		return nil
+	}
+	return h.pusher.Yield(ctx)
+}
 
 // Pusher returns the dispatcher of webhooks, or nil without push notifications.
 func (h *Hub) Pusher() *webhooks.Dispatcher { return h.pusher }

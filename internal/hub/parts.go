@@ -73,7 +73,7 @@ type Parts struct {
 	SignCard func(doc []byte) ([]a2a.AgentCardSignature, error)
 	// Peers are the other hubs on the Store, and Holder names this one in the runs of tasks. If nil,
 	// the hub is the only one.
-	Peers  engine.Peers
+	Peers  Peers
 	Holder task.Holder
 	// Hubs returns the number of hubs on the Store that are alive. If nil, it is not sampled.
 	Hubs func() int

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -13,20 +14,28 @@ const maxFollowed = 64
 // readHooksEvery is the time after which all webhooks are read again, whatever the hints were.
 const readHooksEvery = time.Minute
 
+// Peers are the other hubs on the store.
+type Peers interface {
+	engine.Peers
+	// Holds reports whether this hub delivers the webhooks of a task. No other hub does so at the same
+	// time. It reads no database.
+	Holds(key task.Key) bool
+}
+
 // hookReview decides when the webhooks of all tasks are read again. Between two such times, the keys of
 // changed tasks suffice.
 type hookReview struct {
-	led, failed bool
-	last        time.Time
+	failed bool
+	last   time.Time
 }
 
 // due reports whether all webhooks are read: after a hint that names no tasks, if the last reading has
-// failed, if the hub has become the one that notifies webhooks or no longer is it, and once a minute.
-func (v *hookReview) due(now time.Time, all, leads bool) bool {
-	if !all && !v.failed && v.led == leads && now.Sub(v.last) < readHooksEvery {
+// failed, and once a minute.
+func (v *hookReview) due(now time.Time, all bool) bool {
+	if !all && !v.failed && now.Sub(v.last) < readHooksEvery {
 		return false
 	}
-	v.last, v.led = now, leads
+	v.last = now
 	return true
 }
 
@@ -42,7 +51,7 @@ func (h *Hub) Refresh(ctx context.Context, all bool, keys []task.Key) {
 	}
 	var err error
 	v := &h.hookReview
-	if v.due(time.Now(), all || len(keys) > maxFollowed, h.parts.Peers == nil || h.parts.Peers.Leads()) {
+	if v.due(time.Now(), all || len(keys) > maxFollowed) {
 		err = h.pusher.Refresh(ctx)
 	} else {
 		err = h.pusher.Follow(ctx, keys)

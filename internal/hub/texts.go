@@ -21,7 +21,7 @@ const (
 
 // indexSome indexes the texts of some tasks, if this hub does it for all hubs of the store.
 func (h *Hub) indexSome(ctx context.Context) (more bool, err error) {
-	if h.parts.Peers != nil && !h.parts.Peers.Leads() {
+	if h.parts.Peers != nil && !h.parts.Peers.Does("index texts") {
 		return false, nil
 	}
 	return h.parts.Store.IndexTexts(ctx, indexBatch)

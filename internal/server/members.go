@@ -10,6 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/cluster/keeper"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/hub"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/version"
@@ -18,7 +19,7 @@ import (
 // ErrHubID is returned for a hub_id without a database.
 var ErrHubID = errors.New("hub_id is for hubs that share a PostgreSQL database: set store, or leave out hub_id")
 
-var _ engine.Peers = (*keeper.Keeper)(nil)
+var _ hub.Peers = (*keeper.Keeper)(nil)
 
 // member returns the description of the hub for the others on its database; nil if the hub uses
 // the database alone.
@@ -40,13 +41,27 @@ func (h *Hub) joinOthers(ctx context.Context, db database, m *cluster.Hub) error
 	h.topics = make(map[string]int64)
 	h.keeper = &keeper.Keeper{
 		Table: db, ID: m.ID, Holder: m.Holder, Config: m.Config, Listen: db.Listen, Follow: h.followOthers, Logger: h.logger,
+		Yield: func(ctx context.Context) error { return h.core.Yield(ctx) },
 		Runs: func() int { return h.engine.Stats().Runs },
 	}
 	return h.keeper.Join(ctx)
 }
 
 // keepMember keeps the hub a member until it has drained.
-func (h *Hub) keepMember(ctx context.Context) error { return h.keeper.Run(ctx, h.engine) }
+func (h *Hub) keepMember(ctx context.Context) error {
+	return h.keeper.Run(ctx, runner{h.engine, h.core})
+}
+
+// runner is the engine and what is suspended with it.
+type runner struct {
+	*engine.Engine
+
+	core *hub.Hub
+}
+
+var _ keeper.Runner = runner{}
+
+func (r runner) Suspend() { r.core.Suspend() }
 
 // followOthers acts on a hint of another hub.
 func (h *Hub) followOthers(ctx context.Context, hint cluster.Hint) {

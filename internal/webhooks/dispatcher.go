@@ -36,6 +36,10 @@ type Dispatcher struct {
 	// It is locked before all other locks.
 	saving sync.Mutex
 
+	// sharing is held from the reading of webhooks of other processes to their registration, and while some
+	// are forgotten because another process delivers them.
+	sharing sync.Mutex
+
 	mu     sync.Mutex // guards the fields below, and hooks and queues; never held while calling out
 	queues map[string]*endpointQueue
 	ready  []*endpointQueue // with work and a free place; the first is next
@@ -108,9 +112,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	var sessions, helpers sync.WaitGroup
-	if d.leads() {
-		helpers.Go(func() { d.load(ctx) })
-	}
+	helpers.Go(func() { d.load(ctx) })
 	helpers.Go(func() { d.keepSaving(ctx) })
 	d.schedule(ctx, func(h *hook) {
 		sessions.Go(func() { d.session(work, h) })

@@ -37,6 +37,8 @@ type hook struct {
 	failure *failureState
 	// stop cancels the running session; nil if there is none.
 	stop func(error)
+	// left is closed when the running session ends; nil unless Yield waits for that.
+	left chan struct{}
 	// notified is the version up to which the webhook was notified.
 	notified int64
 	// last and rev are the newest known version and revision of the task.

@@ -13,7 +13,7 @@ const pageSize = 256
 // Moved notifies the dispatcher of a durable change of a task. The changes of one task come in
 // order. It returns at once and does not keep the head.
 func (d *Dispatcher) Moved(head *task.Head) {
-	if d.known.n.Load() == 0 || !d.leads() {
+	if d.known.n.Load() == 0 {
 		return
 	}
 	s := d.known.shard(head.Key)
@@ -48,7 +48,7 @@ func (d *Dispatcher) Changed(ref task.HookRef, h *task.Hook, head *task.Head) {
 		d.unregisterLocked(old)
 		d.mu.Unlock()
 	}
-	if h == nil || h.Settled || !d.leads() {
+	if h == nil || h.Settled || !d.holds(ref.Task) {
 		return
 	}
 	// The task may have changed after the head was read and before the hook was known: a
@@ -106,14 +106,20 @@ func (d *Dispatcher) load(ctx context.Context) {
 	}
 }
 
-// adopt registers a loaded hook, unless it was registered meanwhile.
+// adopt registers a loaded hook, unless it was registered meanwhile or another process delivers it.
 func (d *Dispatcher) adopt(h *task.Hooked) {
+	if !d.holds(h.Task) {
+		return
+	}
 	s := d.known.shard(h.Task)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.findLocked(h.Ref())
 	if known == nil {
 		known = d.addLocked(s, &h.Hook, &h.Head)
+		// Without missed, a change after the page was read and before the hook was known is lost: a session
+		// reads the log once.
+		known.recheck = s.missed == nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

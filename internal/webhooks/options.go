@@ -60,10 +60,10 @@ type Config struct {
 	// Transport sends the requests. If nil, a transport is created that dials only the
 	// addresses that Allow permits.
 	Transport http.RoundTripper
-	// Leads reports whether this Dispatcher is the one that delivers, of several with the same
-	// Store in different processes; the others deliver nothing. It must return at once. If nil,
-	// the Dispatcher is the only one.
-	Leads func() bool
+	// Holds reports whether this Dispatcher is the one that delivers the webhooks of a task, of several
+	// with the same Store in different processes. It must return at once. If nil, the Dispatcher is the
+	// only one.
+	Holds func(task.Key) bool
 	// Version is the version of the program, for the User-Agent.
 	Version string
 	// Logger receives operational records. If nil, nothing is logged.

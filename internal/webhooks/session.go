@@ -31,6 +31,7 @@ const (
 	failed                        // the version after notified is to be retried
 	stuck                         // the store does not answer
 	vanished                      // the hook or its task no longer exists
+	withheld                      // another process delivers, or may do so
 )
 
 // session sends a webhook the notifications that it has not got.
@@ -196,6 +197,9 @@ func (d *Dispatcher) deliver(ctx context.Context, h *hook, t *target, e *task.En
 	if err != nil {
 		return d.unread(err), 0
 	}
+	if !d.holds(h.key) {
+		return withheld, 0 // Yield forgets the hook, or Refresh continues it
+	}
 	v := d.try(ctx, h, t, n)
 	d.updateBreaker(h, &v)
 	d.attempted(h, t, e, &v)
@@ -360,6 +364,10 @@ func (d *Dispatcher) end(h *hook, r sessionResult, wait time.Duration) {
 	l.busy--
 	d.busy--
 	h.stop = nil
+	if h.left != nil {
+		close(h.left)
+		h.left = nil
+	}
 	d.wake.Send()
 	defer d.readyLocked(l)
 	if h.phase == gone {
@@ -368,7 +376,7 @@ func (d *Dispatcher) end(h *hook, r sessionResult, wait time.Duration) {
 	}
 	h.phase = idle
 	switch {
-	case h.settled:
+	case h.settled, r == withheld:
 	case r == failed:
 		d.sleepLocked(h, wait)
 	case r == stuck:

@@ -19,7 +19,7 @@ import (
 // clock is the time of the database in milliseconds, which decides when a lease ends.
 const clock = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
-const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + clock + ", tasks, drain"
+const memberColumns = "epoch, id, holder, version, config, address, joined_at, lease_until - " + clock + ", tasks, drain, view"
 
 var (
 	// Members join one after the other: each begins with this statement.
@@ -30,7 +30,7 @@ var (
 	qJoin    = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + clock + ", " + clock + ` + $7, 0, 0, 0,
 	(SELECT min(n) FROM generate_series(1, (SELECT count(*) + 1 FROM hubs WHERE ended = 0)) n
 	WHERE n NOT IN (SELECT slot FROM hubs WHERE ended = 0)))`)
-	qRenew    = prepared("UPDATE hubs SET lease_until = " + clock + " + $2, tasks = $3 WHERE epoch = $1 AND ended = 0")
+	qRenew    = prepared("UPDATE hubs SET lease_until = " + clock + " + $2, tasks = $3, view = $4 WHERE epoch = $1 AND ended = 0")
 	qLeave    = prepared(ending("1") + "epoch = $1 AND ended = 0 FOR UPDATE)")
 	qMembers  = prepared("SELECT " + memberColumns + " FROM hubs WHERE ended = 0 ORDER BY epoch")
 	qEndLost  = prepared(ending("2") + "ended = 0 AND epoch <> $1 AND lease_until < " + clock + " FOR UPDATE)")
@@ -172,6 +172,8 @@ type membership struct {
 	side
 	o     *Options
 	epoch *atomic.Int64
+	// view is the one that the last renewal has stated.
+	view atomic.Int64
 }
 
 // leave ends the membership and closes the connection.
@@ -190,20 +192,24 @@ func (m *membership) leave() {
 	m.close()
 }
 
-// Renew renews the membership for the time of a lease, states the number of its runs, and returns all members. It
-// takes at most a third of the shortest lease. The error is cluster.ErrLost if the lease has ended: then the
-// hub may Rejoin.
-func (db *DB) Renew(_ context.Context, lease time.Duration, runs int) ([]cluster.Member, error) {
+// Renew renews the membership and returns all members. It takes at most a third of the shortest lease. The
+// others get a hint if the view is a new one. The error is cluster.ErrLost if the lease has ended: then the hub
+// may Rejoin.
+func (db *DB) Renew(_ context.Context, r cluster.Renewal) ([]cluster.Member, error) {
 	m := &db.member
 	var all []cluster.Member
 	err := m.use(m.o.Lease/3, func(c *conn) error {
 		s := c.start(qRenew)
 		s.int(m.epoch.Load())
-		s.int(lease.Milliseconds())
-		s.int(int64(runs))
+		s.int(r.Lease.Milliseconds())
+		s.int(int64(r.Runs))
+		s.int(r.View)
 		n, err := s.changed()
 		if err == nil && n == 0 {
 			return cluster.ErrLost
+		}
+		if err == nil && m.view.Load() != r.View {
+			err = c.run(qAnnounce)
 		}
 		if err == nil {
 			all, err = c.members()
@@ -213,6 +219,7 @@ func (db *DB) Renew(_ context.Context, lease time.Duration, runs int) ([]cluster
 	if err != nil {
 		return nil, fmt.Errorf("renew the lease of hub %s: %w", m.o.Member.ID, err)
 	}
+	m.view.Store(r.View)
 	db.writer.follower.others.Store(len(all) > 1)
 	return all, nil
 }
@@ -262,7 +269,7 @@ func (c *conn) members() (all []cluster.Member, err error) {
 		m.Config, m.Address = s.Text(), s.Text()
 		m.Joined = task.Millis(s.Int())
 		m.Lease = time.Duration(s.Int()) * time.Millisecond
-		m.Tasks, m.Drain = s.Int(), s.getBool()
+		m.Tasks, m.Drain, m.View = s.Int(), s.getBool(), s.Int()
 		all = append(all, m)
 	}
 	return all, s.err

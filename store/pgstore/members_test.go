@@ -188,10 +188,10 @@ func TestLost(t *testing.T) {
 	if err := a.Tasks().Probe(t.Context()); !errors.Is(err, cluster.ErrLost) {
 		t.Errorf("Probe of a lost hub: %v, want ErrLost", err)
 	}
-	if _, err := a.Renew(t.Context(), time.Minute, 0); !errors.Is(err, cluster.ErrLost) {
+	if _, err := a.Renew(t.Context(), cluster.Renewal{Lease: time.Minute}); !errors.Is(err, cluster.ErrLost) {
 		t.Errorf("Renew of a lost hub: %v, want ErrLost", err)
 	}
-	if all, err := b.Renew(t.Context(), time.Minute, 3); err != nil || !slices.Equal(ids(all), []string{"b"}) {
+	if all, err := b.Renew(t.Context(), cluster.Renewal{Lease: time.Minute, Runs: 3}); err != nil || !slices.Equal(ids(all), []string{"b"}) {
 		t.Errorf("Renew = %v, %v, want b alone", ids(all), err)
 	}
 	put(t, b, "meanwhile")
@@ -243,7 +243,7 @@ func TestHints(t *testing.T) {
 	if h := <-hints; !h.Members {
 		t.Errorf("hint after Drain = %+v, want members", h)
 	}
-	if all, err := b.Renew(t.Context(), time.Minute, 0); err != nil || len(all) != 2 || all[0].Drain || !all[1].Drain {
+	if all, err := b.Renew(t.Context(), cluster.Renewal{Lease: time.Minute}); err != nil || len(all) != 2 || all[0].Drain || !all[1].Drain {
 		t.Errorf("Renew = %+v, %v, want b to drain", all, err)
 	}
 	if there, err := Drain(t.Context(), url, "c"); there || err != nil {
@@ -535,7 +535,7 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 		ALTER TABLE parley.sequence ADD next_key BIGINT NOT NULL DEFAULT 4097, ADD writer BIGINT NOT NULL DEFAULT 0,
 		ADD members BIGINT NOT NULL DEFAULT 0; DROP SEQUENCE parley.task_keys; DROP TABLE parley.moments, parley.task_words, parley.text_index,
 		parley.shard, parley.shards, parley.shard_owners, parley.shard_timeline; ALTER TABLE parley.timeline DROP at;
-		ALTER TABLE parley.hubs DROP slot; ALTER TABLE parley.counters DROP slot, ADD PRIMARY KEY (scope, state);
+		ALTER TABLE parley.hubs DROP slot, DROP view; ALTER TABLE parley.counters DROP slot, ADD PRIMARY KEY (scope, state);
 		ALTER TABLE parley.hooks RENAME COLUMN delivered TO told;
 		UPDATE parley.entries SET data = substr(data, 6); UPDATE parley.tasks SET rest = substr(rest, 6)`)
 	if db, err := Open(t.Context(), url, asMember("b")); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), "1 hubs of an earlier version") {

@@ -118,7 +118,7 @@ func survives(ctx context.Context, c *conn, have, known int) error {
 // database with this layout.
 const (
 	membersLayout = 2
-	leastLayout   = 8
+	leastLayout   = 11
 )
 
 // noMembers returns ErrInUse while hubs of an earlier version run.

@@ -4,6 +4,10 @@
 // lets it take over the tasks of hubs that have left or were lost. It is the engine's view of the
 // other hubs (engine.Peers).
 //
+// The members share work by key (cluster.View). Some of it must never be done by two hubs, like the
+// delivery of a webhook. When the members change, each hub first ends such work that is no longer its
+// own, then states so with its next renewal, and begins its new part once all members have stated it.
+//
 // # Guarantees
 //
 // A hub that cannot renew its lease ends its runs before the lease ends by the clock of the
@@ -11,6 +15,8 @@
 // set. A Keeper ends the membership of another hub only if it has renewed its own for a whole lease
 // without a gap, so that hubs which return together after a fault of the database keep their
 // tasks. A lost hint costs a second.
+//
+// At any time, Holds is true for a key at one hub at most.
 //
 // # Non-guarantees
 //
@@ -50,9 +56,9 @@ const (
 
 // Table is the table of members. The error of Renew is cluster.ErrLost if the membership has ended.
 type Table interface {
-	// Renew renews the membership for the time of a lease, and returns all members in the order in
-	// which they joined.
-	Renew(ctx context.Context, lease time.Duration, runs int) ([]cluster.Member, error)
+	// Renew renews the membership, and returns all members in the order in which they joined. The
+	// others get a hint if the View is another one than before.
+	Renew(ctx context.Context, r cluster.Renewal) ([]cluster.Member, error)
 	// Rejoin begins another membership with another holder.
 	Rejoin(ctx context.Context, holder task.Holder) error
 	// Lose ends the memberships whose leases have ended.
@@ -82,6 +88,9 @@ type Keeper struct {
 	// Follow acts on a hint, and once a second on a regular one, which names nothing. It is not
 	// called concurrently.
 	Follow func(ctx context.Context, h cluster.Hint)
+	// Yield ends the work for keys that the hub does not hold, and returns when it has ended. After an
+	// error it is called again. It may be nil.
+	Yield func(ctx context.Context) error
 	// Runs returns the number of runs of the hub, for operators; it may be nil.
 	Runs func() int
 	// Drain is called when an operator has asked the hub to leave.
@@ -92,6 +101,7 @@ type Keeper struct {
 	renewNow wake.Signal
 	takeNow  wake.Signal
 	hinted   wake.Signal
+	moved    wake.Signal
 	drain    sync.Once
 	runner   atomic.Pointer[Runner]
 
@@ -108,14 +118,20 @@ type Keeper struct {
 	// since is the first of the renewals without a gap, and last the time at which the newest was
 	// sent.
 	since, last time.Time
-	others      string // the hubs with another configuration that the log has named
+	// until is the end of the lease, a tenth of it early.
+	until  time.Time
+	others string // the hubs with another configuration that the log has named
+	// views are the one on which all members last agreed, and those since. At first, it is that of no
+	// members. yielded is the number of the newest one to whose shares the hub keeps.
+	views   []cluster.View
+	yielded int64
 }
 
 func (k *Keeper) init() {
 	k.once.Do(func() {
-		k.renewNow, k.takeNow, k.hinted = wake.New(), wake.New(), wake.New()
+		k.renewNow, k.takeNow, k.hinted, k.moved = wake.New(), wake.New(), wake.New(), wake.New()
 		k.Lease = cmp.Or(k.Lease, cluster.DefaultLease)
-		k.own, k.gone = k.Holder, make(map[task.Holder]bool)
+		k.own, k.gone, k.views = k.Holder, make(map[task.Holder]bool), make([]cluster.View, 1)
 	})
 }
 
@@ -135,6 +151,7 @@ func (k *Keeper) Run(ctx context.Context, r Runner) error {
 	wg.Go(func() { k.listen(ctx) })
 	wg.Go(func() { k.follow(ctx) })
 	wg.Go(func() { k.takeOver(ctx) })
+	wg.Go(func() { k.yield(ctx) })
 	k.keep(ctx)
 	return nil
 }
@@ -150,8 +167,7 @@ func (k *Keeper) keep(ctx context.Context) {
 		case <-k.renewNow:
 		}
 		err := k.renew(ctx)
-		wait = k.Lease / 3
-		if err != nil {
+		if wait = k.pause(); err != nil {
 			wait = k.Lease / 10
 		}
 		if (err != nil) != failing && ctx.Err() == nil {
@@ -159,6 +175,23 @@ func (k *Keeper) keep(ctx context.Context) {
 			k.report(err)
 		}
 	}
+}
+
+// pause returns the time until the next renewal. It is shorter while the members do not agree, and the lease of
+// another hub is looked at when it ends.
+func (k *Keeper) pause() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	wait := k.Lease / 3
+	if len(k.views) > 1 {
+		wait = k.Lease / 10
+	}
+	for i := range k.members {
+		if m := &k.members[i]; m.ID != k.ID {
+			wait = min(wait, max(m.Lease, k.Lease/30))
+		}
+	}
+	return wait
 }
 
 func (k *Keeper) report(err error) {
@@ -181,18 +214,20 @@ func (k *Keeper) late(all []cluster.Member) (ids []string) {
 
 // renew renews the lease once, and acts on the members.
 func (k *Keeper) renew(ctx context.Context) error {
-	sent, lease := time.Now(), k.lease()
-	all, err := k.Table.Renew(ctx, lease, k.runs())
+	sent, r := time.Now(), k.renewal()
+	lease := r.Lease
+	all, err := k.Table.Renew(ctx, r)
 	if errors.Is(err, cluster.ErrLost) || err == nil && k.isSuspended() {
 		return k.comeBack(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if k.alarm.Reset(time.Until(sent.Add(lease - lease/10))); k.isSuspended() {
+	until := sent.Add(lease - lease/10)
+	if k.alarm.Reset(time.Until(until)); k.isSuspended() {
 		return k.comeBack(ctx) // the alarm went off meanwhile
 	}
-	k.adopt(sent, all)
+	k.adopt(sent, until, all)
 	if lease > k.Lease && len(all) > 1 {
 		k.renewNow.Send() // another hub waits for the end of the lease now
 	}
@@ -208,12 +243,16 @@ func (k *Keeper) renew(ctx context.Context) error {
 	return err
 }
 
-// lease returns the time for which the next renewal counts.
-func (k *Keeper) lease() time.Duration {
-	if len(k.view()) < 2 {
-		return max(k.Lease, aloneLease)
+// renewal returns the next renewal.
+func (k *Keeper) renewal() cluster.Renewal {
+	r := cluster.Renewal{Lease: k.Lease, Runs: k.runs()}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r.View = k.yielded
+	if len(k.members) < 2 {
+		r.Lease = max(k.Lease, aloneLease)
 	}
-	return k.Lease
+	return r
 }
 
 // runs returns the number of runs of the hub.
@@ -232,19 +271,23 @@ func (k *Keeper) mayJudge(sent time.Time) bool {
 }
 
 // adopt replaces the view of the members.
-func (k *Keeper) adopt(sent time.Time, all []cluster.Member) {
+func (k *Keeper) adopt(sent, until time.Time, all []cluster.Member) {
 	k.mu.Lock()
 	if sent.Sub(k.last) > k.Lease {
 		k.since = sent
 	}
-	k.last = sent
+	k.last, k.until = sent, until
 	before := k.members
 	k.members = all
 	drains := slices.ContainsFunc(all, func(m cluster.Member) bool { return m.ID == k.ID && m.Drain })
 	others := k.otherConfigsLocked()
 	news := others != k.others
 	k.others = others
+	agreed := k.agreeLocked(all)
 	k.mu.Unlock()
+	if agreed {
+		k.note(cluster.Hint{All: true})
+	}
 	for _, m := range before {
 		if !slices.ContainsFunc(all, func(n cluster.Member) bool { return n.Holder == m.Holder }) {
 			k.takeNow.Send()
@@ -255,6 +298,56 @@ func (k *Keeper) adopt(sent time.Time, all []cluster.Member) {
 	}
 	if drains && k.Drain != nil {
 		k.drain.Do(k.Drain)
+	}
+}
+
+// agreeLocked adds the view of the members, and reports whether all of them now agree on it.
+func (k *Keeper) agreeLocked(all []cluster.Member) bool {
+	now := cluster.ViewOf(all)
+	if k.views[len(k.views)-1].Number != now.Number {
+		if k.views = append(k.views, now); len(all) == 1 {
+			k.yielded = now.Number // this hub owns all keys
+		} else {
+			k.moved.Send()
+		}
+	}
+	if len(k.views) == 1 || k.yielded != now.Number {
+		return false
+	}
+	for i := range all {
+		if all[i].ID != k.ID && all[i].View != now.Number {
+			return false
+		}
+	}
+	k.views = []cluster.View{now}
+	return true
+}
+
+// yield ends the work that is no longer the hub's when the members have changed, until ctx ends.
+func (k *Keeper) yield(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-k.moved:
+		}
+		k.mu.Lock()
+		number := k.views[len(k.views)-1].Number
+		k.mu.Unlock()
+		if k.Yield != nil {
+			if err := k.Yield(ctx); err != nil {
+				if ctx.Err() == nil {
+					k.Logger.Debug("hand over work to other hubs", "error", err)
+				}
+				k.moved.Send()
+				_ = backoff.Sleep(ctx, followEvery/4) // an error means that ctx has ended
+				continue
+			}
+		}
+		k.mu.Lock()
+		k.yielded = number
+		k.mu.Unlock()
+		k.renewNow.Send()
 	}
 }
 
@@ -298,6 +391,7 @@ func (k *Keeper) comeBack(ctx context.Context) error {
 	}
 	k.mu.Lock()
 	k.own, k.since, k.last = holder, sent, sent
+	k.views, k.yielded = make([]cluster.View, 1), 0
 	k.members = slices.DeleteFunc(slices.Clone(k.members), func(m cluster.Member) bool { return m.ID == k.ID })
 	k.mu.Unlock()
 	k.acting.Lock()
@@ -430,7 +524,7 @@ func (k *Keeper) Live(holder task.Holder) bool {
 		return false
 	}
 	// The hub may have joined since. A holder that is no member now never is one again.
-	all, err := k.Table.Renew(context.Background(), k.lease(), k.runs())
+	all, err := k.Table.Renew(context.Background(), k.renewal())
 	if err != nil || slices.ContainsFunc(all, has) {
 		return true
 	}
@@ -445,16 +539,37 @@ func (k *Keeper) Live(holder task.Holder) bool {
 
 // Takes implements engine.Peers: the members share the tasks by their keys.
 func (k *Keeper) Takes(key task.Key) bool {
-	all := k.view()
-	i := slices.IndexFunc(all, func(m cluster.Member) bool { return m.ID == k.ID })
-	return i < 0 || int(uint64(key)%uint64(len(all))) == i
+	owner := k.newest().OwnerOfTask(key)
+	return owner == k.ID || owner == ""
 }
 
-// Leads implements engine.Peers: the member that joined first leads.
-func (k *Keeper) Leads() bool {
-	if k.isSuspended() {
+// Does implements engine.Peers: the members share the jobs by their names. Two hubs may do a job for a
+// moment when the members change.
+func (k *Keeper) Does(job string) bool {
+	return !k.isSuspended() && k.newest().OwnerOf(job) == k.ID
+}
+
+// newest returns the view of the members at the last renewal.
+func (k *Keeper) newest() cluster.View {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.views[len(k.views)-1]
+}
+
+// Holds reports whether the work that belongs to a task, and that two hubs must never do, is that of this
+// hub. It reads no database.
+func (k *Keeper) Holds(key task.Key) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// A process that was stopped may come here before the alarm of its lease.
+	if !time.Now().Before(k.until) {
 		return false
 	}
-	all := k.view()
-	return len(all) > 0 && all[0].ID == k.ID
+	// Another hub may act on any view since the last one on which all agreed.
+	for i := range k.views {
+		if k.views[i].OwnerOfTask(key) != k.ID {
+			return false
+		}
+	}
+	return true
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/task"
 )
@@ -54,7 +57,7 @@ func (t *table) join(id string, holder task.Holder) *seat {
 	return &seat{table: t, id: id, epoch: t.next}
 }
 
-func (s *seat) Renew(_ context.Context, lease time.Duration, _ int) ([]cluster.Member, error) {
+func (s *seat) Renew(_ context.Context, n cluster.Renewal) ([]cluster.Member, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down || s.cut {
@@ -64,7 +67,7 @@ func (s *seat) Renew(_ context.Context, lease time.Duration, _ int) ([]cluster.M
 	mine := false
 	for i := range s.rows {
 		if r := &s.rows[i]; r.Epoch == s.epoch {
-			mine, r.until = true, time.Now().Add(lease)
+			mine, r.until, r.View = true, time.Now().Add(n.Lease), n.View
 		}
 		m := s.rows[i].Member
 		m.Lease = time.Until(s.rows[i].until)
@@ -201,7 +204,7 @@ func TestCut(t *testing.T) {
 		if took > 7*time.Second {
 			t.Errorf("takeover after %v, want the lease and 2 s at most", took)
 		}
-		if kb.Live("hub:a") || !kb.Leads() {
+		if kb.Live("hub:a") || !kb.Takes(1) || !kb.Does("a job") {
 			t.Error("the lost hub is still live for the other one")
 		}
 		sa.set(func() { sa.cut = false })
@@ -271,41 +274,173 @@ func TestAlone(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if r.look().suspended.IsZero() || !k.Suspended() || k.Leads() {
+		if r.look().suspended.IsZero() || !k.Suspended() || k.Does("a job") || k.Holds(1) {
 			t.Error("the hub acts after its lease")
 		}
 	})
 }
 
-// The members share the tasks, and the first one leads.
+// The members share tasks and jobs.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		all := new(table)
 		var hubs []*Keeper
 		for _, id := range []string{"a", "b", "c"} {
-			all.join(id, task.Holder("hub:"+id))
-		}
-		for i, id := range []string{"a", "b", "c"} {
-			k, _, stop := begin(t, &seat{table: all, id: id, epoch: int64(i + 1)}, task.Holder("hub:"+id))
+			k, _, stop := begin(t, all.join(id, task.Holder("hub:"+id)), task.Holder("hub:"+id))
 			defer stop()
 			hubs = append(hubs, k)
 		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		for key := range task.Key(30) {
-			n := 0
+			takes, does, holds := 0, 0, 0
 			for _, k := range hubs {
-				if k.Takes(key) {
-					n++
-				}
+				takes += count(k.Takes(key))
+				does += count(k.Does(fmt.Sprint("job ", key)))
+				holds += count(k.Holds(key))
 			}
-			if n != 1 {
-				t.Errorf("%d hubs take task %d", n, key)
+			if takes != 1 || does != 1 || holds != 1 {
+				t.Errorf("%d hubs take task %d, %d hold its webhooks, %d do the job", takes, key, holds, does)
 			}
-		}
-		if !hubs[0].Leads() || hubs[1].Leads() || hubs[2].Leads() {
-			t.Error("the hub that joined first does not lead alone")
 		}
 	})
+}
+
+func count(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// While hubs join, leave, are lost and return, no key is held by two of them, even if a hub needs time to
+// end its work. In the end each key is held again.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) { changes(t, rand.New(rand.NewPCG(seed, 1))) }) //nolint:gosec // to be repeated
+	}
+}
+
+// worker is a hub, and the keys of the work that it has begun and not ended.
+type worker struct {
+	runner
+	*Keeper
+
+	seat *seat
+	stop func()
+	busy map[task.Key]bool // guarded by runner.mu
+}
+
+const workKeys = 20
+
+// Suspend implements Runner.
+func (w *worker) Suspend() {
+	w.runner.mu.Lock()
+	defer w.runner.mu.Unlock()
+	clear(w.busy)
+}
+
+// work begins work for the keys that the hub holds, and returns those at work.
+func (w *worker) work() map[task.Key]bool {
+	w.runner.mu.Lock()
+	defer w.runner.mu.Unlock()
+	for key := range task.Key(workKeys) {
+		if w.Holds(key) {
+			w.busy[key] = true
+		}
+	}
+	return maps.Clone(w.busy)
+}
+
+// startWorker starts a hub. It needs up to most to end work.
+func startWorker(t *testing.T, all *table, id string, most time.Duration) *worker {
+	w := &worker{busy: make(map[task.Key]bool), seat: all.join(id, task.Holder("hub:"+id))}
+	w.Keeper = &Keeper{
+		Table: w.seat, ID: id, Holder: task.Holder("hub:" + id), Config: "c", Logger: slog.New(slog.DiscardHandler),
+		Listen: func(ctx context.Context, _ func(cluster.Hint)) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+		Follow: func(context.Context, cluster.Hint) {},
+		Yield: func(ctx context.Context) error {
+			if err := backoff.Sleep(ctx, most); err != nil {
+				return err
+			}
+			w.runner.mu.Lock()
+			defer w.runner.mu.Unlock()
+			maps.DeleteFunc(w.busy, func(key task.Key, _ bool) bool { return !w.Holds(key) })
+			return nil
+		},
+	}
+	if err := w.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = w.Run(ctx, w) // it never fails
+	}()
+	w.stop = func() {
+		cancel()
+		<-done
+		w.seat.set(func() {
+			w.seat.rows = slices.DeleteFunc(w.seat.rows, func(r row) bool { return r.Epoch == w.seat.epoch })
+		})
+	}
+	return w
+}
+
+// changes lets hubs join, leave and lose their connections at random.
+func changes(t *testing.T, r *rand.Rand) {
+	all, hubs := new(table), make(map[string]*worker)
+	defer func() {
+		for _, w := range hubs {
+			w.stop()
+		}
+	}()
+	for range 60 {
+		id := string(rune('a' + r.IntN(5)))
+		switch w := hubs[id]; {
+		case w == nil:
+			hubs[id] = startWorker(t, all, id, time.Duration(r.IntN(1000))*time.Millisecond)
+		case r.IntN(2) == 0:
+			w.stop()
+			delete(hubs, id)
+		default:
+			w.seat.set(func() { w.seat.cut = !w.seat.cut })
+		}
+		for range r.IntN(80) {
+			time.Sleep(50 * time.Millisecond)
+			synctest.Wait()
+			oneEach(t, hubs)
+		}
+	}
+	for _, w := range hubs {
+		w.seat.set(func() { w.seat.cut = false })
+	}
+	time.Sleep(20 * time.Second)
+	synctest.Wait()
+	if n := oneEach(t, hubs); n != workKeys && len(hubs) > 0 {
+		t.Errorf("%d hubs work on %d of %d keys in the end", len(hubs), n, workKeys)
+	}
+}
+
+// oneEach lets all hubs work, checks that no two have work for one key, and returns the number of keys.
+func oneEach(t *testing.T, hubs map[string]*worker) int {
+	t.Helper()
+	at := make(map[task.Key]string)
+	for id, w := range hubs {
+		for key := range w.work() {
+			if at[key] != "" {
+				t.Fatalf("hubs %s and %s both work on key %d", at[key], id, key)
+			}
+			at[key] = id
+		}
+	}
+	return len(at)
 }
 
 // A hub with another configuration is named, and a hub that is asked to leave does.

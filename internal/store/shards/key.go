@@ -82,10 +82,14 @@ func keyInside(key task.Key) task.Key {
 // hint returns a hint of another hub with global keys. The members of a shard mean nothing.
 func (s *shard) hint(h cluster.Hint) cluster.Hint {
 	h.Members = false
-	keys := make([]task.Key, len(h.Keys))
-	for i, key := range h.Keys {
-		keys[i] = s.global(key)
-	}
-	h.Keys = keys
+	h.Keys, h.Cancels = s.globals(h.Keys), s.globals(h.Cancels)
 	return h
+}
+
+func (s *shard) globals(keys []task.Key) []task.Key {
+	all := make([]task.Key, len(keys))
+	for i, key := range keys {
+		all[i] = s.global(key)
+	}
+	return all
 }

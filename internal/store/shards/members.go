@@ -37,13 +37,13 @@ func (m *members) lease() time.Duration {
 }
 
 // Renew implements keeper.Table: the home decides. The other shards follow.
-func (db *DB) Renew(ctx context.Context, lease time.Duration, runs int) ([]cluster.Member, error) {
-	all, err := db.home().db.Renew(ctx, lease, runs)
+func (db *DB) Renew(ctx context.Context, r cluster.Renewal) ([]cluster.Member, error) {
+	all, err := db.home().db.Renew(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	db.mu.Lock()
-	db.holders, db.lasts = make(map[task.Holder]bool, len(all)), lease
+	db.holders, db.lasts = make(map[task.Holder]bool, len(all)), r.Lease
 	for i := range all {
 		db.holders[all[i].Holder] = true
 	}

@@ -87,10 +87,10 @@ func (s *shard) keep(ctx context.Context, db *DB) {
 // renew renews the membership in the shard, and ends those of hubs that the home does not know.
 func (s *shard) renew(ctx context.Context, db *DB) error {
 	holder := db.holder()
-	all, err := s.db.Renew(ctx, db.lease(), 0)
+	all, err := s.db.Renew(ctx, cluster.Renewal{Lease: db.lease()})
 	if holder != *s.holder.Load() || errors.Is(err, cluster.ErrLost) {
 		if err = s.rejoin(ctx, holder); err == nil {
-			all, err = s.db.Renew(ctx, db.lease(), 0)
+			all, err = s.db.Renew(ctx, cluster.Renewal{Lease: db.lease()})
 		}
 	}
 	if err != nil {

@@ -132,7 +132,7 @@ var (
 	WHERE s.owner = $1 AND s.agent = $2`)
 
 	qSweepRequests = prepared(`DELETE FROM requests WHERE (scope, key) IN
-	(SELECT scope, key FROM requests WHERE at < $1 ORDER BY at LIMIT $2)`)
+	(SELECT scope, key FROM requests WHERE at < $1 ORDER BY at LIMIT $2 /*postgres{*/ FOR UPDATE SKIP LOCKED /*}*/)`)
 )
 
 func scanRequested(row Row, r *task.Requested) error {

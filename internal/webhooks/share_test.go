@@ -19,12 +19,12 @@ func (j *job) elsewhere(text string) {
 }
 
 // Follow delivers the changes of the tasks that it gets, and forgets their deleted webhooks. It
-// does not look at other tasks, and does nothing in a dispatcher that does not lead.
+// does not look at other tasks, and does nothing for a task that another dispatcher holds.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w, leads := newWorld(t), true
-		w.cfg.Leads = func() bool { return leads }
+		w, holds := newWorld(t), true
+		w.cfg.Holds = func(task.Key) bool { return holds }
 		w.start()
 		defer w.halt()
 		w.pass(time.Second)
@@ -66,10 +66,10 @@ func TestFollow(t *testing.T) {
 		if got := w.net.texts("https://other/"); got != "a b" {
 			t.Errorf("after Refresh, the webhook of the other task got %q", got)
 		}
-		leads = false
+		holds = false
 		follow("c")
 		if got := w.net.texts("https://one/1"); got != "" {
-			t.Errorf("a dispatcher that does not lead sends %q", got)
+			t.Errorf("a dispatcher that does not hold the task sends %q", got)
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestFollowPages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		w.cfg.Leads = func() bool { return true }
+		w.cfg.Holds = func(task.Key) bool { return true }
 		w.start()
 		defer w.halt()
 		w.pass(time.Second)

@@ -4,28 +4,23 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/task"
 )
 
-// leads reports whether this Dispatcher delivers.
-func (d *Dispatcher) leads() bool { return d.cfg.Leads == nil || d.cfg.Leads() }
+// holds reports whether this Dispatcher delivers the webhooks of a task.
+func (d *Dispatcher) holds(key task.Key) bool { return d.cfg.Holds == nil || d.cfg.Holds(key) }
 
-// Refresh reads the webhooks and changes that other processes have stored, if Config.Leads is set.
-// A Dispatcher that no longer leads forgets all webhooks: its running tries end, and their
-// positions are saved if the store accepts them. The cost grows with the number of webhooks that
-// have notifications to come.
+// Refresh reads the webhooks and changes that other processes have stored, if Config.Holds is set. The cost
+// grows with the number of webhooks that have notifications to come.
 func (d *Dispatcher) Refresh(ctx context.Context) error {
-	if d.cfg.Leads == nil {
+	if d.cfg.Holds == nil {
 		return nil
 	}
+	d.sharing.Lock()
+	defer d.sharing.Unlock()
 	before := d.known.all()
-	if !d.leads() {
-		for _, h := range before {
-			d.forget(h)
-		}
-		return nil
-	}
 	seen := make(map[task.HookRef]bool)
 	for after := (task.HookRef{}); ; {
 		page, err := d.cfg.Store.Unsettled(ctx, after, pageSize)
@@ -49,16 +44,72 @@ func (d *Dispatcher) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// Yield ends the deliveries that Config.Holds does not permit any more, so that another process can begin
+// with them. Tries that run have the grace period to end. Their positions are durable when Yield
+// returns without an error.
+func (d *Dispatcher) Yield(ctx context.Context) error {
+	hooks := slices.DeleteFunc(d.known.all(), func(h *hook) bool { return d.holds(h.key) })
+	if len(hooks) == 0 {
+		return nil
+	}
+	var sessions []<-chan struct{}
+	d.mu.Lock()
+	for _, h := range hooks {
+		if h.phase != running {
+			continue
+		}
+		if h.left == nil {
+			h.left = make(chan struct{})
+		}
+		sessions = append(sessions, h.left)
+	}
+	d.mu.Unlock()
+	grace := time.AfterFunc(d.cfg.Grace, func() { d.stop(hooks) })
+	defer grace.Stop()
+	for _, left := range sessions {
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	if err := d.saveAll(ctx); err != nil {
+		return fmt.Errorf("hand over %d webhooks: %w", len(hooks), err)
+	}
+	d.sharing.Lock()
+	defer d.sharing.Unlock()
+	for _, h := range hooks {
+		d.forget(h)
+	}
+	return nil
+}
+
+// Suspend ends the tries that run, because other processes may begin with the deliveries of this one.
+func (d *Dispatcher) Suspend() { d.stop(d.known.all()) }
+
+// stop ends the tries of hooks.
+func (d *Dispatcher) stop(hooks []*hook) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, h := range hooks {
+		if h.stop != nil {
+			h.stop(errForgotten)
+		}
+	}
+}
+
 // followPage is the number of webhooks that Follow reads at a time: more than a task can have.
 const followPage = 64
 
 // Follow is Refresh for some tasks. Few have webhooks with notifications to come, so that one page mostly
 // serves all of them.
 func (d *Dispatcher) Follow(ctx context.Context, keys []task.Key) error {
-	if d.cfg.Leads == nil || !d.leads() {
+	if d.cfg.Holds == nil {
 		return nil
 	}
-	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	d.sharing.Lock()
+	defer d.sharing.Unlock()
+	keys = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(keys))), func(key task.Key) bool { return !d.holds(key) })
 	for len(keys) > 0 {
 		// No id is empty, so the page begins with the hooks of the first task.
 		page, err := d.cfg.Store.Unsettled(ctx, task.HookRef{Task: keys[0]}, followPage)
