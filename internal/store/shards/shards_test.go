@@ -257,11 +257,11 @@ func TestFence(t *testing.T) {
 	there := owned(a, 1)
 	h := tasktest.Append(t, b.Tasks(), tasktest.NewHead(there, "t"), tasktest.Created(tasktest.At(0), "hello"))
 	// Its lease ends while it stands still; the keepers of this test are the calls below.
-	if _, err := b.Home().Renew(t.Context(), time.Millisecond, 0); err != nil {
+	if _, err := b.Home().Renew(t.Context(), cluster.Renewal{Lease: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	for deadline, lost := time.Now().Add(patience), 0; lost == 0; {
-		if _, err := a.Renew(t.Context(), time.Minute, 0); err != nil {
+		if _, err := a.Renew(t.Context(), cluster.Renewal{Lease: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
 		var err error
