@@ -62,7 +62,7 @@ type Member struct {
 	View int64
 }
 
-// Renewal is what a hub states about itself when it renews its lease.
+// Renewal holds the data of a hub that it stores with its lease.
 type Renewal struct {
 	Lease time.Duration
 	// Runs is the number of its runs, and View the one of Member.

@@ -56,7 +56,6 @@ func (e *Engine) Elsewhere(ctx context.Context, h *task.Head) (checkpoint []byte
 	return checkpoint, true
 }
 
-
 // keyed holds the loaded tasks by their keys, for hints.
 type keyed struct {
 	mu    sync.Mutex // guards the fields below; taken last

@@ -42,7 +42,7 @@ func (h *Hub) joinOthers(ctx context.Context, db database, m *cluster.Hub) error
 	h.keeper = &keeper.Keeper{
 		Table: db, ID: m.ID, Holder: m.Holder, Config: m.Config, Listen: db.Listen, Follow: h.followOthers, Logger: h.logger,
 		Yield: func(ctx context.Context) error { return h.core.Yield(ctx) },
-		Runs: func() int { return h.engine.Stats().Runs },
+		Runs:  func() int { return h.engine.Stats().Runs },
 	}
 	return h.keeper.Join(ctx)
 }

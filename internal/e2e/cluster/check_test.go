@@ -67,7 +67,10 @@ func (s *story) check() error {
 	if err := checkActs(s.acts, moments); err != nil {
 		return err
 	}
-	return checkNotifications(s.got, s.log)
+	if err := checkNotifications(s.got, s.log); err != nil {
+		return err
+	}
+	return checkHandovers(s.got, s.log, 1)
 }
 
 // TestChecker: the checker finds nothing in a good history, and the flaw in each damaged one.
@@ -78,7 +81,8 @@ func TestChecker(t *testing.T) {
 		want   string
 	}{
 		"none":                         {func(*story) {}, ""},
-		"a repeated notification":      {func(s *story) { s.got = slices.Insert(s.got, 3, s.got[1]) }, ""},
+		"a repeated notification":      {func(s *story) { s.got = slices.Insert(s.got, 3, s.got[1:3]...) }, ""},
+		"two deliverers":               {func(s *story) { s.got = slices.Insert(s.got, 3, s.got[1], s.got[2], s.got[1], s.got[2]) }, "went back 2 times"},
 		"a stale answer":               {func(s *story) { s.acts[6].begin = 12 * time.Second }, "not linearizable"},
 		"a stale list":                 {func(s *story) { s.acts[7].state = "INPUT_REQUIRED" }, "not linearizable"},
 		"an answer behind a stream":    {func(s *story) { s.acts[1].least = 5 }, "not linearizable"},

@@ -15,10 +15,13 @@
 // result, which is unknown after an error. At the end of a round all tasks must have ended, and the
 // checker reads their logs at all hubs.
 //
-// TestPlantedBugs builds hubs with three bugs, by an overlay of the sources: writes of an earlier epoch
-// count, tasks of others are followed by hints alone, or a lease is renewed by the clock of the hub. The
-// checker must find each of them, and nothing in hubs without. TestWorkersOfAKilledHub kills the holder
-// of tasks that workers perform.
+// TestPlantedBugs builds hubs with bugs, by an overlay of the sources: writes of an earlier epoch
+// count, tasks of others are followed by hints alone, a lease is renewed by the clock of the hub, a
+// membership ends without waiting for its transactions, each hub delivers all webhooks, or a position of the
+// timeline passes a transaction. The checker must find each of them, and nothing in hubs without.
+// TestWorkersOfAKilledHub kills the holder of tasks that workers perform.
+//
+// TestSharedHooks lets three hubs share the webhooks of 300 tasks, kills one and starts a fourth.
 //
 // TestRollingRestart ends and starts all hubs, twice, under callers that read streams and send
 // messages with keys. TestTakeoverTime measures the time after which the tasks of a killed hub are

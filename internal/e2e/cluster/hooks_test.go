@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
@@ -18,13 +19,15 @@ import (
 type hooks struct {
 	server *httptest.Server
 
-	mu   sync.Mutex // guards the fields below
-	got  map[string][]string
-	more chan struct{} // closed at the next notification
+	mu    sync.Mutex // guards the fields below
+	got   map[string][]string
+	times map[string][]time.Time
+	n     int           // notifications of all jobs
+	more  chan struct{} // closed at the next notification
 }
 
 func startHooks(t *testing.T) *hooks {
-	h := &hooks{got: map[string][]string{}, more: make(chan struct{})}
+	h := &hooks{got: map[string][]string{}, times: map[string][]time.Time{}, more: make(chan struct{})}
 	h.server = httptest.NewServer(h)
 	t.Cleanup(func() { h.server.CloseClientConnections(); h.server.Close() })
 	return h
@@ -40,6 +43,8 @@ func (h *hooks) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	defer h.mu.Unlock()
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	h.got[name] = append(h.got[name], string(body))
+	h.times[name] = append(h.times[name], time.Now())
+	h.n++
 	close(h.more)
 	h.more = make(chan struct{})
 }
@@ -60,6 +65,67 @@ func (h *hooks) await(ctx context.Context, name string, log []hubtest.Event) ([]
 			return got, fmt.Errorf("%w: webhook of %s: the last event does not arrive; %d notifications for %d events", errViolation, name, len(got), len(log))
 		}
 	}
+}
+
+// count returns the number of notifications of all jobs.
+func (h *hooks) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.n
+}
+
+// reach waits until there are n notifications.
+func (h *hooks) reach(ctx context.Context, n int) error {
+	for {
+		h.mu.Lock()
+		got, more := h.n, h.more
+		h.mu.Unlock()
+		if got >= n {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d of %d notifications have arrived", errViolation, got, n)
+		}
+	}
+}
+
+// longestPause returns the longest time between two notifications of a job, of which the later one is after a
+// moment.
+func (h *hooks) longestPause(name string, after time.Time) (most time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	times := h.times[name]
+	for i := 1; i < len(times); i++ {
+		if times[i].After(after) {
+			most = max(most, times[i].Sub(times[i-1]))
+		}
+	}
+	return most
+}
+
+// checkHandovers checks that a webhook went back to an event that it had before at most so many times. Zero means
+// that each event was sent once.
+func checkHandovers(got []string, log []hubtest.Event, most int) error {
+	if most == 0 && len(got) > len(log) {
+		return fmt.Errorf("%w: %d notifications for %d events: %v", errViolation, len(got), len(log), versionsOf(got, log))
+	}
+	back, at := 0, -1
+	for _, body := range got {
+		if at+1 < len(log) && log[at+1].Data == body {
+			at++
+			continue
+		}
+		if i := slices.IndexFunc(log, func(ev hubtest.Event) bool { return ev.Data == body }); i != at {
+			back++
+			at = i
+		}
+	}
+	if back > most {
+		return fmt.Errorf("%w: the webhook went back %d times, %d at most are allowed: %v", errViolation, back, most, versionsOf(got, log))
+	}
+	return nil
 }
 
 // checkNotifications checks that each event of a log was sent to the webhook, in order.

@@ -95,6 +95,7 @@ func onRabbit(t *testing.T) *broker {
 type system struct {
 	t       *testing.T
 	server  *pgtest.Server
+	store   *url.URL // of the database, for the superuser
 	broker  *broker
 	record  string // the file of the effects of programs
 	nodes   []*node
@@ -118,23 +119,10 @@ func startSystem(t *testing.T, b *broker) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := strings.TrimPrefix(u.Path, "/")
-	s.server.Exec(t, "postgres", "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+name+" TO "+role)
+	s.store = u
+	s.server.Exec(t, "postgres", "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+s.database()+" TO "+role)
 	for _, id := range []string{"a", "b", "c"}[:hubs] {
-		n := &node{id: id, db: linktest.New(t, u.Host), up: make(chan struct{})}
-		close(n.up)
-		own := *u
-		own.User, own.Host = url.User(role), n.db.Addr()
-		n.Hub = hubtest.New(t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n), Binary: b.hub})
-		if err := n.Start(); err != nil {
-			t.Fatal(err)
-		}
-		s.nodes = append(s.nodes, n)
-		t.Cleanup(func() {
-			if dir := os.Getenv("PARLEY_CLUSTER_LOGS"); dir != "" && t.Failed() {
-				_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+"-"+id), []byte(n.Output()), 0o600)
-			}
-		})
+		s.join(id)
 	}
 	if b.addr != "" {
 		for _, name := range []string{"queued", "careful"} {
@@ -143,6 +131,29 @@ func startSystem(t *testing.T, b *broker) *system {
 		}
 	}
 	return s
+}
+
+// database returns the name of the database.
+func (s *system) database() string { return strings.TrimPrefix(s.store.Path, "/") }
+
+// join starts another hub.
+func (s *system) join(id string) *node {
+	s.t.Helper()
+	n := &node{id: id, db: linktest.New(s.t, s.store.Host), up: make(chan struct{})}
+	close(n.up)
+	own := *s.store
+	own.User, own.Host = url.User(role), n.db.Addr()
+	n.Hub = hubtest.New(s.t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n), Binary: s.broker.hub})
+	if err := n.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.nodes = append(s.nodes, n)
+	s.t.Cleanup(func() {
+		if dir := os.Getenv("PARLEY_CLUSTER_LOGS"); dir != "" && s.t.Failed() {
+			_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(s.t.Name(), "/", "-")+"-"+id), []byte(n.Output()), 0o600)
+		}
+	})
+	return n
 }
 
 // program is a shell program that notes its execution, and writes the number of chunks that the
