@@ -8,9 +8,6 @@ import (
 	"github.com/parley-a2a/parley/internal/task"
 )
 
-// maxFollowed is the number of changed tasks up to which their webhooks are read one by one.
-const maxFollowed = 64
-
 // readHooksEvery is the time after which all webhooks are read again, whatever the hints were.
 const readHooksEvery = time.Minute
 
@@ -49,13 +46,12 @@ func (h *Hub) Refresh(ctx context.Context, all bool, keys []task.Key) {
 	if h.pusher == nil {
 		return
 	}
-	var err error
 	v := &h.hookReview
-	if v.due(time.Now(), all || len(keys) > maxFollowed) {
-		err = h.pusher.Refresh(ctx)
-	} else {
-		err = h.pusher.Follow(ctx, keys)
+	if !v.due(time.Now(), all) {
+		h.pusher.Follow(keys)
+		return
 	}
+	err := h.pusher.Refresh(ctx)
 	if v.failed = err != nil; v.failed && ctx.Err() == nil {
 		h.parts.Logger.Debug("webhooks of other hubs", "error", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/outbound/safedial"
 	"github.com/parley-a2a/parley/internal/secret/seal"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -31,6 +32,7 @@ type Dispatcher struct {
 	known     registry
 	wake      wake.Signal
 	save      wake.Signal
+	hint      wake.Signal
 
 	// saving is held while positions are made durable, and while an operator moves a hook back.
 	// It is locked before all other locks.
@@ -53,6 +55,9 @@ type Dispatcher struct {
 	cached     [maxCached]*hook
 	cachedNext int
 	stopping   bool
+	// hinted are the tasks whose webhooks are to be read; manyHinted is set if all are.
+	hinted     []task.Key
+	manyHinted bool
 	// reported counts the dead letters that were logged in the minute since the time since.
 	reported struct {
 		since time.Time
@@ -77,7 +82,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	policy.HTTPS = cfg.RequireHTTPS
 	d := &Dispatcher{
 		cfg: cfg, policy: policy, transport: cfg.Transport, closeIdle: func() {}, logger: cfg.Logger,
-		wake: wake.New(), save: wake.New(), queues: make(map[string]*endpointQueue), start: time.Now(),
+		wake: wake.New(), save: wake.New(), hint: wake.New(), queues: make(map[string]*endpointQueue), start: time.Now(),
 	}
 	if d.secrets, err = parseSecrets(cfg.SigningSecrets); err != nil {
 		return nil, fmt.Errorf("push: %w", err)
@@ -114,6 +119,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	var sessions, helpers sync.WaitGroup
 	helpers.Go(func() { d.load(ctx) })
 	helpers.Go(func() { d.keepSaving(ctx) })
+	if d.cfg.Holds != nil {
+		helpers.Go(func() { d.keepFollowing(ctx) })
+	}
 	d.schedule(ctx, func(h *hook) {
 		sessions.Go(func() { d.session(work, h) })
 	})

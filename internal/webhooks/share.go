@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/task"
 )
 
@@ -98,15 +99,66 @@ func (d *Dispatcher) stop(hooks []*hook) {
 	}
 }
 
-// followPage is the number of webhooks that Follow reads at a time: more than a task can have.
+// followPage is the number of webhooks that readHooks reads at a time: more than a task can have.
 const followPage = 64
 
-// Follow is Refresh for some tasks. Few have webhooks with notifications to come, so that one page mostly
-// serves all of them.
-func (d *Dispatcher) Follow(ctx context.Context, keys []task.Key) error {
-	if d.cfg.Holds == nil {
-		return nil
+// followEvery is the least time between two reads of Follow. Tasks that change meanwhile are read together: most have
+// no webhooks.
+const followEvery = 50 * time.Millisecond
+
+// maxHinted is the number of tasks of which Follow keeps the keys.
+const maxHinted = 4096
+
+// Follow is Refresh for some tasks, soon. It returns at once.
+func (d *Dispatcher) Follow(keys []task.Key) {
+	if d.cfg.Holds == nil || len(keys) == 0 {
+		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.hinted = append(d.hinted, keys...); len(d.hinted) > maxHinted {
+		d.hinted, d.manyHinted = nil, true
+	}
+	d.hint.Send()
+}
+
+// keepFollowing reads the webhooks of the tasks that Follow got, until ctx ends. After an error of
+// the store, it reads them again.
+func (d *Dispatcher) keepFollowing(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.hint:
+		}
+		d.mu.Lock()
+		keys, many := d.hinted, d.manyHinted
+		d.hinted, d.manyHinted = nil, false
+		d.mu.Unlock()
+		var err error
+		if many {
+			err = d.Refresh(ctx)
+		} else {
+			err = d.readHooks(ctx, keys)
+		}
+		wait := followEvery
+		if err != nil {
+			d.storeFailed(err)
+			wait = storeWait
+			d.mu.Lock()
+			d.manyHinted = true
+			d.mu.Unlock()
+			d.hint.Send()
+		}
+		if backoff.Sleep(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// readHooks adopts the webhooks of tasks, and forgets those that no longer have notifications to come. Few tasks have
+// webhooks, so that one page mostly serves all of them.
+func (d *Dispatcher) readHooks(ctx context.Context, keys []task.Key) error {
 	d.sharing.Lock()
 	defer d.sharing.Unlock()
 	keys = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(keys))), func(key task.Key) bool { return !d.holds(key) })

@@ -3,11 +3,14 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/backoff"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/suite/tasktest"
 )
@@ -38,9 +41,7 @@ func TestFollow(t *testing.T) {
 			t.Helper()
 			one.elsewhere(text)
 			other.elsewhere(text)
-			if err := w.d.Follow(t.Context(), []task.Key{one.head.Key}); err != nil {
-				t.Fatal(err)
-			}
+			w.d.Follow([]task.Key{one.head.Key})
 			w.pass(time.Second)
 		}
 		follow("a")
@@ -95,9 +96,7 @@ func TestFollowPages(t *testing.T) {
 			jobs, keys = append(jobs, j), append(keys, j.head.Key)
 		}
 		slices.Reverse(keys)
-		if err := w.d.Follow(t.Context(), append(keys[:tasks-1:tasks-1], keys[3], 1<<30)); err != nil {
-			t.Fatal(err)
-		}
+		w.d.Follow(append(keys[:tasks-1:tasks-1], keys[3], 1<<30))
 		w.pass(time.Second)
 		for n := range jobs {
 			for i := range each {
@@ -109,6 +108,95 @@ func TestFollowPages(t *testing.T) {
 					t.Errorf("%s got %q, want %q", url, got, want)
 				}
 			}
+		}
+	})
+}
+
+// Yield waits for the try that runs, begins no other one, and stores the position. The next dispatcher begins
+// after it. A try that hangs is ended after the grace period, and repeated by the next one.
+func TestYield(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		takes, yields time.Duration
+		next          string // the texts that the second dispatcher sends
+	}{
+		{time.Second, time.Second / 2, "b c"},
+		{10 * time.Second, 3 * time.Second, "a b c"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			one, holds := newWorld(t), new(atomic.Int64)
+			holds.Store(1)
+			one.cfg.Holds = func(task.Key) bool { return holds.Load() == 1 }
+			one.net.answer = func(r *http.Request, _ *post) (int, error) {
+				return http.StatusOK, backoff.Sleep(r.Context(), tt.takes)
+			}
+			two := &world{t: t, store: one.store, net: new(network), cfg: one.cfg}
+			two.cfg.Transport, two.cfg.Holds = two.net, func(task.Key) bool { return holds.Load() == 2 }
+			one.start()
+			defer one.halt()
+			two.start()
+			defer two.halt()
+			j := one.task("t")
+			ref := j.hook(task.HookRequest{ID: "1", URL: "https://a/"})
+			j.chunk("a", "b", "c")
+			one.pass(time.Second / 2)
+			holds.Store(0) // both know that the members change
+			began := time.Now()
+			if err := one.d.Yield(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took > tt.yields {
+				t.Errorf("Yield took %v, want %v at most", took, tt.yields)
+			}
+			if got := one.net.texts("https://a/"); got != "a" {
+				t.Errorf("the first dispatcher sends %q, want a", got)
+			}
+			if _, known := one.d.Status(ref); known {
+				t.Error("the first dispatcher still knows the webhook")
+			}
+			holds.Store(2)
+			if err := two.d.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			two.pass(time.Minute)
+			if got := two.net.texts("https://a/"); got != tt.next {
+				t.Errorf("the second dispatcher sends %q, want %q", got, tt.next)
+			}
+			if got := one.net.texts("https://a/"); got != "" {
+				t.Errorf("the first dispatcher then sends %q", got)
+			}
+		})
+	}
+}
+
+// Suspend ends the try that runs, and no other one begins.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, holds := newWorld(t), new(atomic.Bool)
+		holds.Store(true)
+		w.cfg.Holds = func(task.Key) bool { return holds.Load() }
+		ended := make(chan time.Time, 8)
+		w.net.answer = func(r *http.Request, _ *post) (int, error) {
+			err := backoff.Sleep(r.Context(), 10*time.Second)
+			ended <- time.Now()
+			return http.StatusOK, err
+		}
+		w.start()
+		defer w.halt()
+		j := w.task("t")
+		j.hook(task.HookRequest{ID: "1", URL: "https://a/"})
+		j.chunk("a", "b")
+		w.pass(time.Second)
+		holds.Store(false)
+		w.d.Suspend()
+		now := time.Now()
+		w.pass(time.Minute)
+		if at := <-ended; !at.Equal(now) {
+			t.Errorf("the try ended %v after Suspend", at.Sub(now))
+		}
+		if got := w.net.texts("https://a/"); got != "a" {
+			t.Errorf("the dispatcher sends %q, want a", got)
 		}
 	})
 }

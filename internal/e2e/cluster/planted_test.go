@@ -54,9 +54,33 @@ var plantedBugs = []planted{
 		"clock",
 		[]edit{
 			{"store/pgstore/members.go", `SET lease_until = " + clock + " + $2,`, `SET lease_until = $2,`},
-			{"store/pgstore/members.go", "s.int(lease.Milliseconds())\n\t\ts.int(int64(runs))", "s.int(time.Now().Add(lease).UnixMilli())\n\t\ts.int(int64(runs))"},
+			{"store/pgstore/members.go", "s.int(r.Lease.Milliseconds())\n\t\ts.int(int64(r.Runs))", "s.int(time.Now().Add(r.Lease).UnixMilli())\n\t\ts.int(int64(r.Runs))"},
 		},
 		(*campaign).wrongClocks,
+	},
+	{
+		// The membership of a lost hub ends without waiting for its transaction.
+		"fence",
+		[]edit{
+			{"store/pgstore/members.go", `WHERE epoch = $1 FOR KEY SHARE")`, `WHERE epoch = $1")`},
+		},
+		(*campaign).lateCommit,
+	},
+	{
+		// Each hub delivers the webhooks of all.
+		"deliverers",
+		[]edit{
+			{"internal/cluster/keeper/keeper.go", "if k.views[i].OwnerOfTask(key) != k.ID {", `if k.views[i].OwnerOfTask(key) == "" {`},
+		},
+		(*campaign).oneDeliverer,
+	},
+	{
+		// Positions of the timeline come from the transactions, not after them.
+		"gap",
+		[]edit{
+			{"store/pgstore/timeline.go", "(newest.seq + sum(n) OVER (ORDER BY id) - n + 1)::bigint", "(id * 64 + 0 * newest.seq)::bigint"},
+		},
+		(*campaign).allEvents,
 	},
 }
 
