@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,8 +18,8 @@ import (
 )
 
 // lateWitness notes each commit of a membership that has ended: its slot of counters has no member.
-const lateWitness = `CREATE TABLE late (slot BIGINT);
-CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+const lateWitness = `CREATE TABLE public.late (slot BIGINT);
+CREATE FUNCTION public.late() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
 	IF NOT EXISTS (SELECT FROM parley.hubs WHERE slot = NEW.slot AND ended = 0) THEN
 		INSERT INTO public.late VALUES (NEW.slot);
 	END IF;
@@ -37,17 +38,9 @@ func (c *campaign) lateCommit() error {
 		return err
 	}
 	c.server.Exec(c.t, c.database(), lateWitness)
-	db, err := pgconn.Connect(ctx, c.store.String())
+	number, err := c.query(ctx)
 	if err != nil {
 		return err
-	}
-	defer func() { _ = db.Close(context.WithoutCancel(ctx)) }()
-	number := func(sql string) (int, error) {
-		got, err := db.Exec(ctx, sql).ReadAll()
-		if err != nil {
-			return 0, err
-		}
-		return strconv.Atoi(string(got[len(got)-1].Rows[0][0]))
 	}
 	if _, err := number("BEGIN; LOCK TABLE parley.moments IN EXCLUSIVE MODE; SELECT 0"); err != nil {
 		return err
@@ -56,12 +49,7 @@ func (c *campaign) lateCommit() error {
 	var sender sync.WaitGroup
 	defer sender.Wait()
 	defer a.signal(syscall.SIGCONT)
-	sender.Go(func() {
-		_ = hubtest.Call(ctx, hubtest.Request{ // its answer may be any
-			URL:  a.URL() + "/v1/a2a/echo/message:send",
-			Body: `{"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "late"}]}}`,
-		}, new(any))
-	})
+	sender.Go(func() { _, _ = c.echo(ctx, a) }) // its answer may be any
 	for waits := 0; waits == 0; {
 		if waits, err = number("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'parley.moments'::regclass"); err != nil {
 			return err
@@ -82,7 +70,7 @@ func (c *campaign) lateCommit() error {
 		return err
 	}
 	sender.Wait()
-	n, err := number("SELECT count(*) FROM late")
+	n, err := number("SELECT count(*) FROM public.late")
 	if err == nil && n > 0 {
 		err = wrong("a membership that had ended has committed")
 	}
@@ -102,8 +90,18 @@ func (c *campaign) oneDeliverer() error {
 	return err
 }
 
-// allEvents sends messages at two hubs, of which one is far from the database. A reader of all events at the
-// third must see each task.
+// holdFirst makes the first commit wait until the test gives back the lock 2. Its moments have their ids then.
+const holdFirst = `CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	IF pg_try_advisory_xact_lock(1) THEN
+		PERFORM pg_advisory_xact_lock_shared(2);
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON parley.moments DEFERRABLE INITIALLY DEFERRED
+	FOR EACH ROW EXECUTE FUNCTION public.hold()`
+
+// allEvents holds the commit of a hub while that of another one ends and is read. A reader of all events must see
+// both tasks.
 func (c *campaign) allEvents() error {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), settling)
@@ -111,61 +109,93 @@ func (c *campaign) allEvents() error {
 	if err := c.members(ctx); err != nil {
 		return err
 	}
-	seen := make(map[string]bool)
+	number, err := c.query(ctx)
+	if err != nil {
+		return err
+	}
 	resp, err := hubtest.Do(ctx, hubtest.Request{Method: http.MethodGet, URL: c.nodes[2].URL() + "/api/v1/events?after=first&kind=task.created"})
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	c.nodes[0].db.Delay(20 * time.Millisecond)
-	sent := make(chan string, 1024)
-	var senders sync.WaitGroup
-	for i := range 8 {
-		senders.Go(func() {
-			for n := range 40 {
-				var got struct{ Task shownTask }
-				err := hubtest.Call(ctx, hubtest.Request{
-					URL:  c.nodes[i%2].URL() + "/v1/a2a/echo/message:send",
-					Body: fmt.Sprintf(`{"message": {"messageId": "%d-%d", "role": "ROLE_USER", "parts": [{"text": "x"}]}}`, i, n),
-				}, &got)
-				if err == nil {
-					sent <- got.Task.ID
-				}
+	seen := make(map[string]bool)
+	next, stop := iter.Pull2(hubtest.Events(resp.Body))
+	defer stop()
+	until := func(id string) error {
+		for !seen[id] {
+			ev, err, _ := next()
+			if err != nil {
+				return fmt.Errorf("events: %w", err)
 			}
-		})
+			var e struct{ Task string }
+			if err := json.Unmarshal([]byte(ev.Data), &e); err != nil {
+				return fmt.Errorf("event %s: %w", ev.Data, err)
+			}
+			seen[e.Task] = true
+		}
+		return nil
 	}
-	senders.Wait()
-	close(sent)
-	c.nodes[0].db.Delay(0)
-	last, err := c.marker(ctx)
+	c.server.Exec(c.t, c.database(), holdFirst)
+	if _, err := number("SELECT pg_advisory_lock(2); SELECT 0"); err != nil {
+		return err
+	}
+	held := make(chan string, 1)
+	go func() { // ends with ctx at the latest
+		id, _ := c.echo(ctx, c.nodes[0]) // empty at the end of ctx
+		held <- id
+	}()
+	for waits := 0; waits == 0; {
+		if waits, err = number("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = 2"); err != nil {
+			return err
+		}
+	}
+	id, err := c.echo(ctx, c.nodes[1])
+	if err == nil {
+		err = until(id)
+	}
 	if err != nil {
 		return err
 	}
-	for ev, err := range hubtest.Events(resp.Body) {
-		if err != nil {
-			return fmt.Errorf("events: %w", err)
-		}
-		var e struct{ Task string }
-		if err := json.Unmarshal([]byte(ev.Data), &e); err != nil {
-			return fmt.Errorf("event %s: %w", ev.Data, err)
-		}
-		if seen[e.Task] = true; e.Task == last {
-			break
-		}
+	if _, err := number("SELECT pg_advisory_unlock(2); SELECT 0"); err != nil {
+		return err
 	}
-	for id := range sent {
-		if !seen[id] {
-			return wrong("a reader of all events does not get the task %s", id)
-		}
+	late := <-held
+	c.t.Logf("held %s, passed by %s", late, id)
+	if id, err = c.echo(ctx, c.nodes[1]); err == nil {
+		err = until(id)
 	}
-	return nil
+	if err == nil && late != "" && !seen[late] {
+		err = wrong("a reader of all events does not get the task %s", late)
+	}
+	return err
 }
 
-// marker sends a message after all others, and returns its task.
-func (c *campaign) marker(ctx context.Context) (id string, err error) {
+// echo sends a message until it is accepted, and returns its task.
+func (c *campaign) echo(ctx context.Context, n *node) (id string, err error) {
 	var got struct{ Task shownTask }
-	err = hubtest.Call(ctx, hubtest.Request{
-		URL: c.nodes[1].URL() + "/v1/a2a/echo/message:send", Body: `{"message": {"messageId": "last", "role": "ROLE_USER", "parts": [{"text": "x"}]}}`,
-	}, &got)
-	return got.Task.ID, err
+	for got.Task.ID == "" {
+		err = hubtest.Call(ctx, hubtest.Request{
+			URL: n.URL() + "/v1/a2a/echo/message:send", Body: `{"message": {"messageId": "1", "role": "ROLE_USER", "parts": [{"text": "x"}]}}`,
+		}, &got)
+		if err != nil && pause(ctx, 50*time.Millisecond) != nil {
+			return "", err
+		}
+	}
+	return got.Task.ID, nil
+}
+
+// query returns a function that executes SQL in one session, and returns the number in its last row.
+func (c *campaign) query(ctx context.Context) (func(sql string) (int, error), error) {
+	db, err := pgconn.Connect(ctx, c.store.String())
+	if err != nil {
+		return nil, err
+	}
+	c.t.Cleanup(func() { _ = db.Close(context.WithoutCancel(ctx)) })
+	return func(sql string) (int, error) {
+		got, err := db.Exec(ctx, sql).ReadAll()
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(string(got[len(got)-1].Rows[0][0]))
+	}, nil
 }
