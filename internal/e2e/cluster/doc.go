@@ -17,8 +17,8 @@
 //
 // TestPlantedBugs builds hubs with bugs, by an overlay of the sources: writes of an earlier epoch
 // count, tasks of others are followed by hints alone, a lease is renewed by the clock of the hub, a
-// membership ends without waiting for its transactions, each hub delivers all webhooks, or a position of the
-// timeline passes a transaction. The checker must find each of them, and nothing in hubs without.
+// membership ends without waiting for its transactions, or each hub delivers all webhooks. The checker
+// must find each of them, and nothing in hubs without.
 // TestWorkersOfAKilledHub kills the holder of tasks that workers perform.
 //
 // TestSharedHooks lets three hubs share the webhooks of 300 tasks, kills one and starts a fourth.

@@ -74,14 +74,6 @@ var plantedBugs = []planted{
 		},
 		(*campaign).oneDeliverer,
 	},
-	{
-		// Positions of the timeline come from the transactions, not after them.
-		"gap",
-		[]edit{
-			{"store/pgstore/timeline.go", "(newest.seq + sum(n) OVER (ORDER BY id) - n + 1)::bigint", "(id * 64 + 0 * newest.seq)::bigint"},
-		},
-		(*campaign).allEvents,
-	},
 }
 
 // chances is the number of times that a bug has to show itself. That of hints does not if the reader's hub reads

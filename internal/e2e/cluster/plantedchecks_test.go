@@ -2,10 +2,6 @@ package cluster
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -87,86 +83,6 @@ func (c *campaign) oneDeliverer() error {
 	}
 	c.hooked(ctx, "once", 30, &load{name: "once", agent: "slow", text: fixed("2"), hook: true})
 	_, err := c.checkHooks(ctx, 0)
-	return err
-}
-
-// holdFirst makes the first commit wait until the test gives back the lock 2. Its moments have their ids then.
-const holdFirst = `CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-	IF pg_try_advisory_xact_lock(1) THEN
-		PERFORM pg_advisory_xact_lock_shared(2);
-	END IF;
-	RETURN NULL;
-END $$;
-CREATE CONSTRAINT TRIGGER hold AFTER INSERT ON parley.moments DEFERRABLE INITIALLY DEFERRED
-	FOR EACH ROW EXECUTE FUNCTION public.hold()`
-
-// allEvents holds the commit of a hub while that of another one ends and is read. A reader of all events must see
-// both tasks.
-func (c *campaign) allEvents() error {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), settling)
-	defer cancel()
-	if err := c.members(ctx); err != nil {
-		return err
-	}
-	number, err := c.query(ctx)
-	if err != nil {
-		return err
-	}
-	resp, err := hubtest.Do(ctx, hubtest.Request{Method: http.MethodGet, URL: c.nodes[2].URL() + "/api/v1/events?after=first&kind=task.created"})
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	seen := make(map[string]bool)
-	next, stop := iter.Pull2(hubtest.Events(resp.Body))
-	defer stop()
-	until := func(id string) error {
-		for !seen[id] {
-			ev, err, _ := next()
-			if err != nil {
-				return fmt.Errorf("events: %w", err)
-			}
-			var e struct{ Task string }
-			if err := json.Unmarshal([]byte(ev.Data), &e); err != nil {
-				return fmt.Errorf("event %s: %w", ev.Data, err)
-			}
-			seen[e.Task] = true
-		}
-		return nil
-	}
-	c.server.Exec(c.t, c.database(), holdFirst)
-	if _, err := number("SELECT pg_advisory_lock(2); SELECT 0"); err != nil {
-		return err
-	}
-	held := make(chan string, 1)
-	go func() { // ends with ctx at the latest
-		id, _ := c.echo(ctx, c.nodes[0]) // empty at the end of ctx
-		held <- id
-	}()
-	for waits := 0; waits == 0; {
-		if waits, err = number("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objid = 2"); err != nil {
-			return err
-		}
-	}
-	id, err := c.echo(ctx, c.nodes[1])
-	if err == nil {
-		err = until(id)
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := number("SELECT pg_advisory_unlock(2); SELECT 0"); err != nil {
-		return err
-	}
-	late := <-held
-	c.t.Logf("held %s, passed by %s", late, id)
-	if id, err = c.echo(ctx, c.nodes[1]); err == nil {
-		err = until(id)
-	}
-	if err == nil && late != "" && !seen[late] {
-		err = wrong("a reader of all events does not get the task %s", late)
-	}
 	return err
 }
 
