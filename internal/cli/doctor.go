@@ -164,7 +164,7 @@ func (c *doctorCmd) keys(ctx context.Context, cfg *config.Config, f *doctor.Fact
 		}
 		return err
 	}
-	err = (&keysFlags{Data: cfg.Data, Store: cfg.Store.Home}).at(ctx, false, list)
+	err = (&keysFlags{Data: cfg.Data, Store: cmp.Or(cfg.StoreDirect, cfg.Store.Home)}).at(ctx, false, list)
 	if busy := new(datadir.InUseError); errors.As(err, &busy) {
 		at := c.hubFlags
 		if at.URL == defaultURL {

@@ -212,6 +212,7 @@ func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding,
 	all = append(all, log.findings(fmt.Sprintf("%d entries form an unbroken chain", entries))...)
 	if failed == nil {
 		all = append(all, restoredLoss(pgstore.ReadNote(ctx, cfg.Store.Home, sqlitestore.LossNote))...)
+		all = append(all, addressFindings(ctx, cfg)...)
 	}
 	if failed != nil || cfg.HubID == "" {
 		return all, err
@@ -229,6 +230,24 @@ func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding,
 		}
 	}
 	return append(all, doctor.Finding{Level: doctor.OK, Subject: "hubs", Text: fmt.Sprintf("%d hubs use the database", len(members))}), nil
+}
+
+// addressFindings returns the findings about a pooler in front of the database.
+func addressFindings(ctx context.Context, cfg *config.Config) []doctor.Finding {
+	polls, err := pgstore.CheckAddresses(ctx, cfg.Store.Home, cfg.StoreDirect)
+	f := doctor.Finding{Subject: "store_direct", Advice: "set store_direct to the address of the database itself"}
+	switch {
+	case err != nil:
+		f.Level, f.Text = doctor.Wrong, err.Error()
+	case !polls:
+		return nil
+	case cfg.HubID == "":
+		f.Level, f.Text, f.Advice = doctor.Wrong, "a hub without hub_id does not start behind a pooler", "set hub_id, or "+f.Advice
+	default:
+		f.Level = doctor.Weak
+		f.Text = "a pooler passes no notifications: changes at other hubs show within a second, and a killed hub starts again when its lease has ended"
+	}
+	return []doctor.Finding{f}
 }
 
 // damageOf describes damage of the data of a hub.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -16,9 +17,14 @@ type storeFlags struct {
 	Config string `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 }
 
-// settings returns the configuration that parley serve would have with the flags.
+// settings returns the configuration that parley serve would have with the flags. The lock of a program needs the
+// address without a pooler.
 func (f *storeFlags) settings() (*config.Config, error) {
-	return (&serveCmd{Config: f.Config, Data: f.Data, Store: f.Store}).settings()
+	cfg, err := (&serveCmd{Config: f.Config, Data: f.Data, Store: f.Store}).settings()
+	if err == nil && f.Store == "" {
+		cfg.Store.Home = cmp.Or(cfg.StoreDirect, cfg.Store.Home)
+	}
+	return cfg, err
 }
 
 type exportCmd struct {

@@ -56,7 +56,7 @@ func keyed(t reflect.Type) bool {
 func (c *Config) Fingerprint() string {
 	own := *c
 	own.Listen, own.GRPCListen, own.Data, own.HubID, own.File = "", "", "", "", ""
-	own.Store, own.MasterKey = own.Store.names(), "" // hubs with another home or key do not start
+	own.Store, own.StoreDirect, own.MasterKey = own.Store.names(), "", "" // hubs with another home or key do not start
 	added := []any{own, own.Added, own.Directory.Added, own.Telemetry.Added}
 	for i := range own.Agents {
 		added = append(added, own.Agents[i].Added)

@@ -57,6 +57,9 @@ type Config struct {
 	// Data is the folder for all stored data. The default is ./parley-data.
 	Data  string `yaml:"data" path:"yes"`
 	Store Store  `yaml:"store"`
+	// StoreDirect is an address of the same database with a session for each connection, if that of Store is a
+	// pooler. The default is Store.
+	StoreDirect string `yaml:"store_direct"`
 	// MasterKey is the key with which secrets are sealed: 32 bytes in hexadecimal or base64. The
 	// default is the file secret.key in the data folder.
 	MasterKey string `yaml:"master_key"`

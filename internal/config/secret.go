@@ -69,7 +69,7 @@ func withoutPath(err error) error {
 
 // Secrets returns all secrets of the configuration, regardless of their source.
 func (c *Config) Secrets() []string {
-	all := []string{c.ExtendedCard.Token, Password(c.Bus.URL), Password(c.Store.Home), c.MasterKey}
+	all := []string{c.ExtendedCard.Token, Password(c.Bus.URL), Password(c.Store.Home), Password(c.StoreDirect), c.MasterKey}
 	for _, address := range c.Store.Others() {
 		all = append(all, Password(address))
 	}

@@ -77,7 +77,11 @@ func checkStore(d *yamlfile.Decoder, c *Config) {
 		if wrong := CheckStore(s.Home); wrong != "" {
 			d.Problem(nil, "store", "%s", wrong)
 		}
+		checkStoreDirect(d, c)
 		return
+	}
+	if c.StoreDirect != "" {
+		d.Problem(nil, "store_direct", "is for one database behind a pooler; store.databases are direct addresses")
 	}
 	for i, address := range s.Databases {
 		wrong := CheckStore(address)
@@ -96,6 +100,16 @@ func checkStore(d *yamlfile.Decoder, c *Config) {
 	}
 	if c.HubID == "" {
 		d.Problem(nil, "store.databases", "needs hub_id, although this hub may be the only one")
+	}
+}
+
+func checkStoreDirect(d *yamlfile.Decoder, c *Config) {
+	switch {
+	case c.StoreDirect == "":
+	case c.Store.Home == "sqlite":
+		d.Problem(nil, "store_direct", "is for a PostgreSQL database behind a pooler, and store is sqlite")
+	case c.StoreDirect == "sqlite" || CheckStore(c.StoreDirect) != "":
+		d.Problem(nil, "store_direct", "must be the address of a database like postgres://user:password@host/name")
 	}
 }
 

@@ -60,3 +60,22 @@ func TestStoreIsASecret(t *testing.T) {
 		t.Error("a store of another kind was accepted")
 	}
 }
+
+func TestStoreDirect(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"store: postgres://pooler/d\nstore_direct: postgres://u:s3cret@h/d": "",
+		"store_direct: postgres://h/d":                                      "", // the environment may name the store
+		"store: sqlite\nstore_direct: postgres://h/d":                       "store is sqlite",
+		"store: postgres://pooler/d\nstore_direct: sqlite":                  "must be the address",
+		"store: postgres://pooler/d\nstore_direct: postgres://u:s3cret@h":   "must be the address",
+	} {
+		c, err := Parse("parley.yaml", []byte(text), nil)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret")) {
+			t.Errorf("Parse(%q): %v, want %q", text, err, want)
+		}
+		if err == nil && strings.Contains(text, "s3cret") && !slices.Contains(c.Secrets(), "s3cret") {
+			t.Errorf("Secrets of %q = %q", text, c.Secrets())
+		}
+	}
+}

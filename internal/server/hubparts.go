@@ -80,6 +80,8 @@ type running struct {
 	keeper  *keeper.Keeper // nil if the hub uses its store alone
 	// topics are the changes of other hubs that this one has read. They belong to the keeper.
 	topics map[string]int64
+	// polls is set if a pooler passes no hints of other hubs.
+	polls bool
 }
 
 // modelParts serve agents with models.

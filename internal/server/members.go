@@ -21,6 +21,9 @@ var ErrHubID = errors.New("hub_id is for hubs that share a PostgreSQL database: 
 
 var _ hub.Peers = (*keeper.Keeper)(nil)
 
+// ErrStoreDirect is returned for a store_direct without a database.
+var ErrStoreDirect = errors.New("store_direct is for a PostgreSQL database behind a pooler: set store, or leave out store_direct")
+
 // member returns the description of the hub for the others on its database; nil if the hub uses
 // the database alone.
 func (h *Hub) member() *cluster.Hub {
@@ -39,8 +42,13 @@ func (h *Hub) joinOthers(ctx context.Context, db database, m *cluster.Hub) error
 		return nil
 	}
 	h.topics = make(map[string]int64)
+	listen := db.Listen
+	if h.polls = db.Polls(); h.polls {
+		h.logger.Warn("a pooler in front of the database passes no notifications: changes at other hubs show within a second; set store_direct", "store", db.Name())
+		listen = nil
+	}
 	h.keeper = &keeper.Keeper{
-		Table: db, ID: m.ID, Holder: m.Holder, Config: m.Config, Listen: db.Listen, Follow: h.followOthers, Logger: h.logger,
+		Table: db, ID: m.ID, Holder: m.Holder, Config: m.Config, Listen: listen, Follow: h.followOthers, Logger: h.logger,
 		Yield: func(ctx context.Context) error { return h.core.Yield(ctx) },
 		Runs:  func() int { return h.engine.Stats().Runs },
 	}
@@ -183,6 +191,9 @@ func (h *Hub) memberChecks() []engine.Check {
 			ids[i] = all[i].ID
 		}
 		c.Detail = "hubs: " + strings.Join(ids, ", ")
+	}
+	if h.polls {
+		c.Detail += "; a pooler passes no notifications, so changes at other hubs show within a second"
 	}
 	return []engine.Check{c}
 }

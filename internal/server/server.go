@@ -151,6 +151,8 @@ func (h *Hub) openStore(ctx context.Context) (err error) {
 		err = h.openDatabase(ctx)
 	} else if h.cfg.HubID != "" {
 		err = configf("%w", ErrHubID)
+	} else if h.cfg.StoreDirect != "" {
+		err = configf("%w", ErrStoreDirect)
 	} else {
 		err = h.openFile(ctx)
 	}

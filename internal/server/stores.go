@@ -86,6 +86,7 @@ func (h *Hub) openDatabase(ctx context.Context) error {
 	}
 	o := pgstore.Options{
 		Member:      member,
+		Direct:      h.cfg.StoreDirect,
 		KeepMoments: h.cfg.Events.Keep,
 		Damaged:     h.damagedDatabase,
 		Committed:   func(c pgstore.Commit) { trace.Committed(c.Changes, c.Took, reasonOf(c.Err)) },
@@ -116,6 +117,7 @@ var errSeveral = errors.New("store.databases needs hub_id, although this hub may
 type database interface {
 	keeper.Table
 	Listen(ctx context.Context, f func(cluster.Hint)) error
+	Polls() bool
 	Name() string
 	Close() error
 }

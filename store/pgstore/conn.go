@@ -43,9 +43,16 @@ const closeTime = time.Second
 
 // conn is a connection with its prepared statements. It belongs to one goroutine at a time.
 type conn struct {
-	raw   *pgconn.PgConn
-	stmts []*pgconn.StatementDescription
-	names tables.Names
+	raw *pgconn.PgConn
+	// local begins each transaction behind a pooler, which may give the next one another session: it has the
+	// settings, and no statement stays prepared. It is empty if the connection has a session of its own.
+	local string
+	// parsed is the statement that the session behind a pooler can execute again in this transaction.
+	parsed query
+	// locked is set while the session has the locks of a member.
+	locked bool
+	stmts  []*pgconn.StatementDescription
+	names  tables.Names
 	// damages counts damaged data that does not end a read; nil if it is not counted.
 	damages *damages
 	// touched is called for each topic that a statement changes; nil in a reading connection.
@@ -78,62 +85,6 @@ type reply struct {
 	changed int64
 }
 
-// dial opens a connection. The timeout applies to the connecting alone.
-func dial(ctx context.Context, c *pgconn.Config) (*conn, error) {
-	raw, err := pgconn.ConnectConfig(ctx, c.Copy())
-	if err != nil {
-		return nil, err
-	}
-	return &conn{raw: raw, stmts: make([]*pgconn.StatementDescription, len(queries))}, nil
-}
-
-// checkEncoding returns ErrEncoding unless the database stores texts in UTF-8.
-func (c *conn) checkEncoding() error {
-	if have := c.raw.ParameterStatus("server_encoding"); have != "UTF8" {
-		return fmt.Errorf("%w but %s: create one with createdb --encoding=UTF8 --template=template0", ErrEncoding, have)
-	}
-	return nil
-}
-
-// checkPooler returns ErrRefused if a pooler in front of the database gives each transaction
-// another session: locks and settings need one session for a connection.
-func (c *conn) checkPooler(ctx context.Context, config *pgconn.Config) error {
-	here, err := c.session(ctx)
-	if err != nil || here == strconv.FormatUint(uint64(c.raw.PID()), 10) {
-		return err // there is no pooler
-	}
-	other, err := dial(ctx, config)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = other.close() }()
-	// The transaction of the other connection takes a session, which must not be that of c.
-	if err := other.script(ctx, "BEGIN"); err != nil {
-		return err
-	}
-	there, err := other.session(ctx)
-	if err != nil {
-		return err
-	}
-	again, err := c.session(ctx)
-	if err == nil && (there == here || again != here) {
-		err = fmt.Errorf("%w: the pooler in front of the database is not in session mode; set pool_mode = session for it", ErrRefused)
-	}
-	return err
-}
-
-// session returns the number of the session at the database.
-func (c *conn) session(ctx context.Context) (string, error) {
-	got, err := c.raw.Exec(ctx, "SELECT pg_backend_pid()").ReadAll()
-	if err != nil {
-		return "", err
-	}
-	if len(got) != 1 || len(got[0].Rows) != 1 || len(got[0].Rows[0]) != 1 {
-		return "", errors.New("result of a statement is missing")
-	}
-	return string(got[0].Rows[0][0]), nil
-}
-
 func (c *conn) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -151,8 +102,40 @@ func (c *conn) limit(d time.Duration) error {
 
 // script runs statements that are executed once.
 func (c *conn) script(ctx context.Context, text string) error {
+	if c.local != "" && c.raw.TxStatus() == idle {
+		text = c.local + "; " + text // in one transaction
+	}
 	_, err := c.raw.Exec(ctx, text).ReadAll()
 	return err
+}
+
+// idle is the status of a connection outside a transaction.
+const idle = 'I'
+
+// none is no statement.
+const none query = -1
+
+// open begins a transaction with qBeginNow or qBegin.
+func (c *conn) open(q query) error {
+	switch {
+	case c.local == "":
+		return c.run(q)
+	case c.pipe == nil:
+		_, err := c.raw.Exec(context.Background(), queries[q]+"; "+c.local).ReadAll()
+		return err
+	}
+	if err := c.run(q); err != nil {
+		return err
+	}
+	c.sendLocal()
+	return nil
+}
+
+// sendLocal sends the settings of the transaction.
+func (c *conn) sendLocal() {
+	c.parsed = none
+	c.pipe.SendQueryParams(c.local, nil, nil, nil, nil)
+	c.waiting = append(c.waiting, &reply{q: qBeginNow})
 }
 
 // begin starts to send statements without waiting for the results of earlier ones.
@@ -246,12 +229,20 @@ func (c *conn) prepare(q query) (*pgconn.StatementDescription, error) {
 
 // send sends q with the bound values. Its result is there after the next sync.
 func (c *conn) send(q query) (*reply, error) {
-	d, err := c.prepare(q)
-	if err != nil {
-		return nil, err
-	}
 	r := &reply{q: q}
-	c.pipe.SendQueryStatement(d, c.values, formats[:len(c.values)], formats[:1])
+	switch {
+	case c.local != "" && c.parsed == q:
+		c.pipe.SendQueryPrepared("", c.values, formats[:len(c.values)], formats[:1])
+	case c.local != "":
+		c.parsed = q
+		c.pipe.SendQueryParams(queries[q], c.values, c.types, formats[:len(c.values)], formats[:1])
+	default:
+		d, err := c.prepare(q)
+		if err != nil {
+			return nil, err
+		}
+		c.pipe.SendQueryStatement(d, c.values, formats[:len(c.values)], formats[:1])
+	}
 	c.waiting = append(c.waiting, r)
 	return r, nil
 }
@@ -265,10 +256,26 @@ func (c *conn) exec(q query) (*reply, error) {
 		}
 		return r, err
 	}
+	if c.local != "" {
+		return c.execLocal(q)
+	}
 	d, err := c.prepare(q)
 	if err != nil {
 		return nil, err
 	}
 	r := new(reply)
 	return r, r.read(c.raw.ExecStatement(context.Background(), d, c.values, formats[:len(c.values)], formats[:1]))
+}
+
+// execLocal is exec behind a pooler. Outside a transaction, the settings and q are one.
+func (c *conn) execLocal(q query) (*reply, error) {
+	if c.raw.TxStatus() != idle {
+		r := new(reply)
+		c.parsed = none
+		return r, r.read(c.raw.ExecParams(context.Background(), queries[q], c.values, c.types, formats[:len(c.values)], formats[:1]))
+	}
+	c.begin()
+	c.sendLocal()
+	r, err := c.send(q)
+	return r, errors.Join(err, c.end())
 }

@@ -48,11 +48,16 @@
 // stored as bytes. The words of notes in their full-text index are the exception: Open refuses a
 // database whose encoding is not UTF8 with [ErrEncoding].
 //
+// # Poolers
+//
+// Behind a pooler, such as PgBouncer in transaction mode, a connection keeps nothing in a session: each
+// transaction begins with the settings, statements are not prepared, and a membership is only a row.
+// Options.Direct is an address with sessions, for the lock, the lease and the hints. Without it, a hub must be a
+// member and gets no hints, and an id is free again only after the lease of its last process.
+//
 // # Non-guarantees
 //
-// A pooler between hub and database must keep a connection for each session: the lock and the
-// prepared statements belong to it. Errors never contain the password of an address, but
-// PostgreSQL may log statements.
+// Errors never contain the password of an address, but PostgreSQL may log statements.
 //
 // # Layout
 //
@@ -68,5 +73,5 @@
 // # Testing
 //
 // The package passes the suites of the stores against a real server, and its statements are tested
-// over connections that end at each of their bytes.
+// over connections that end at each of their bytes, and behind PgBouncer.
 package pgstore

@@ -18,21 +18,31 @@ import (
 // alone opens a connection without limits of time. With the lock, no hub uses the database until
 // the connection is closed.
 func alone(ctx context.Context, address string, locked bool) (*conn, error) {
-	config, err := parseAddress(address)
+	at, err := parseAddress(address, &Options{})
 	if err != nil {
 		return nil, err
 	}
-	tune(config, &Options{})
-	c, err := dial(ctx, config)
+	c, err := dial(ctx, at)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", addressName(config), unavailable(err))
+		return nil, fmt.Errorf("open %s: %w", at, unavailable(err))
 	}
 	if locked {
-		if err := lock(ctx, c, &Options{LockWait: defaultConnectTime}); err != nil {
-			return nil, errors.Join(fmt.Errorf("open %s: %w", addressName(config), unavailable(err)), c.close())
+		if err := c.exclude(ctx, &Options{LockWait: defaultConnectTime}); err != nil {
+			return nil, errors.Join(fmt.Errorf("open %s: %w", at, unavailable(err)), c.close())
 		}
 	}
 	return c, nil
+}
+
+// exclude keeps hubs out of the database until the connection is closed.
+func (c *conn) exclude(ctx context.Context, o *Options) error {
+	if c.local != "" {
+		return errPooler
+	}
+	if err := lock(ctx, c, o); err != nil {
+		return err
+	}
+	return patient(ctx, func() error { return c.unleased(ctx) })
 }
 
 // ReadNote returns a note of the directory from the database at address; nil if it has none. It
@@ -41,6 +51,9 @@ func ReadNote(ctx context.Context, address, name string) ([]byte, error) {
 	c, err := alone(ctx, address, false)
 	if err != nil {
 		return nil, err
+	}
+	if err := c.open(qBegin); err != nil {
+		return nil, errors.Join(err, c.close())
 	}
 	result := c.raw.ExecParams(ctx, "SELECT note FROM notes WHERE name = $1", [][]byte{[]byte(name)}, []uint32{typeBytes}, formats[:1], formats[:1]).Read()
 	if err := errors.Join(result.Err, c.close()); err != nil || len(result.Rows) == 0 {

@@ -32,9 +32,14 @@ var (
 	// ErrRefused is returned by Open if the database refuses the user or a setting in the address, or has
 	// no such database.
 	ErrRefused = errors.New("database refuses the connection")
+	// ErrNoHints is returned by Listen if the address is that of a pooler.
+	ErrNoHints = errors.New("a pooler passes no notifications")
 	// ErrUnavailable is returned while the database cannot be reached, or fails.
 	ErrUnavailable = task.ErrUnavailable
 )
+
+// errPooler refuses a pooler for work that needs the database alone.
+var errPooler = fmt.Errorf("%w: a pooler is in front of the database, so a lock would not last: set hub_id, or use the address of the database itself (store_direct)", ErrRefused)
 
 var errClosed = fmt.Errorf("%w: closed", task.ErrUnavailable)
 

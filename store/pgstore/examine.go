@@ -46,7 +46,7 @@ type examiner struct {
 }
 
 func (x *examiner) all(ctx context.Context) error {
-	have, known, err := inspect(ctx, x.conn, "SET enable_seqscan = on; ")
+	have, known, err := inspect(ctx, x.conn, "SET LOCAL enable_seqscan = on")
 	if err == nil {
 		err = survives(ctx, x.conn, have, known)
 	}

@@ -226,11 +226,10 @@ func TestOlderSchemas(t *testing.T) {
 		t.Run(steps[have-1].Name, func(t *testing.T) {
 			t.Parallel()
 			url := pgtest.Shared(t).Database(t)
-			config, err := parseAddress(url)
+			config, err := parseAddress(url, &Options{Timeout: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tune(config, &Options{Timeout: time.Minute})
 			c, err := dial(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,10 @@ const memberColumns = "epoch, id, holder, version, config, address, joined_at, l
 var (
 	// Members join one after the other: each begins with this statement.
 	qNextEpoch = prepared("UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch")
-	// The locks of the connection show that an earlier process with the same id has ended.
+	// Either the locks of the session, or the lease, show that an earlier process with the same id has ended.
 	qEndSame = prepared(ending("2") + "ended = 0 AND (id = $1 OR holder = $2) FOR UPDATE)")
+	qSame    = prepared("SELECT coalesce(max(lease_until - " + clock + "), 0) FROM hubs WHERE ended = 0 AND id = $1 AND epoch <> $2")
+	qShare   = prepared(fmt.Sprintf("SELECT pg_try_advisory_xact_lock_shared(%d)::int", int64(hubLock)))
 	qForget  = prepared("DELETE FROM hubs WHERE ended > 0 AND lease_until < " + clock + " - 86400000")
 	qJoin    = prepared("INSERT INTO hubs VALUES ($1, $2, $3, $4, $5, $6, " + clock + ", " + clock + ` + $7, 0, 0, 0,
 	(SELECT min(n) FROM generate_series(1, (SELECT count(*) + 1 FROM hubs WHERE ended = 0)) n
@@ -48,11 +51,14 @@ func ending(how string) string {
 	return "UPDATE hubs SET ended = " + how + " WHERE epoch IN (SELECT epoch FROM hubs WHERE "
 }
 
-// join makes a hub a member, in a transaction of its own.
-func (c *conn) join(h *cluster.Hub, lease time.Duration) (epoch int64, err error) {
+// join makes a hub a member, in a transaction of its own. The hub may have the membership with the epoch own.
+func (c *conn) join(h *cluster.Hub, lease time.Duration, own int64) (epoch int64, err error) {
 	err = c.announced(func() error {
 		s := c.start(qNextEpoch)
 		if epoch, err = s.only(); err != nil {
+			return err
+		}
+		if err := c.mayJoin(h.ID, own); err != nil {
 			return err
 		}
 		s = c.start(qEndSame)
@@ -77,9 +83,29 @@ func (c *conn) join(h *cluster.Hub, lease time.Duration) (epoch int64, err error
 	return epoch, err
 }
 
+// mayJoin returns ErrInUse while another process may use the database with an id, or alone. With a session, the locks
+// have shown that none does.
+func (c *conn) mayJoin(id string, own int64) error {
+	if c.local == "" {
+		return nil
+	}
+	s := c.start(qShare)
+	if free, err := s.only(); err != nil || free == 0 {
+		return cmp.Or(err, errAlone)
+	}
+	s = c.start(qSame)
+	s.text(id)
+	s.int(own)
+	left, err := s.only()
+	if err == nil && left > 0 {
+		err = leased{sameID(id), time.Duration(left) * time.Millisecond}
+	}
+	return err
+}
+
 // announced runs f in a transaction, and announces that the members have changed.
 func (c *conn) announced(f func() error) error {
-	if err := c.run(qBeginNow); err != nil {
+	if err := c.open(qBeginNow); err != nil {
 		return err
 	}
 	if err := f(); err != nil {
@@ -128,7 +154,7 @@ func (w *writer) checkFence() error {
 // side is a connection beside that of the writer, which may wait. It connects when it is used. Its
 // methods are safe for concurrent use.
 type side struct {
-	config  *pgconn.Config
+	place   *place
 	timeout time.Duration
 
 	mu   sync.Mutex // guards conn, and is held while it is used
@@ -142,7 +168,7 @@ func (s *side) use(timeout time.Duration, f func(c *conn) error) (err error) {
 	if s.conn == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		if s.conn, err = dial(ctx, s.config); err != nil {
+		if s.conn, err = dial(ctx, s.place); err != nil {
 			s.conn = nil
 			return unavailableNow(err)
 		}
@@ -174,6 +200,21 @@ type membership struct {
 	epoch *atomic.Int64
 	// view is the one that the last renewal has stated.
 	view atomic.Int64
+}
+
+// use is that of side. A new connection takes the locks that the last one had, once they are free: until then, another
+// process with the id may start, and end this membership.
+func (m *membership) use(timeout time.Duration, f func(c *conn) error) error {
+	return m.side.use(timeout, func(c *conn) error {
+		if c.local == "" && !c.locked {
+			free, err := c.word(context.Background(), "SELECT "+tryMemberLocks(m.o.Member.ID))
+			if err != nil {
+				return err
+			}
+			c.locked = free == "t"
+		}
+		return f(c)
+	})
 }
 
 // leave ends the membership and closes the connection.
@@ -230,7 +271,10 @@ func (db *DB) Rejoin(_ context.Context, holder task.Holder) error {
 	again := *m.o.Member
 	again.Holder = holder
 	err := m.use(m.o.Timeout, func(c *conn) error {
-		epoch, err := c.join(&again, m.o.Lease)
+		if c.local == "" && !c.locked {
+			return sameID(again.ID)
+		}
+		epoch, err := c.join(&again, m.o.Lease, m.epoch.Load())
 		if err == nil {
 			m.epoch.Store(epoch)
 		}
@@ -301,24 +345,29 @@ func Drain(ctx context.Context, address, id string) (there bool, err error) {
 
 // visit runs f with a connection of a program that is no hub. It never changes the layout.
 func visit(ctx context.Context, address string, f func(*conn) error) error {
-	config, err := parseAddress(address)
+	at, err := parseAddress(address, &Options{Timeout: defaultTimeout})
 	if err != nil {
 		return err
 	}
-	tune(config, &Options{Timeout: defaultTimeout})
-	c, err := dial(ctx, config)
+	c, err := dial(ctx, at)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", addressName(config), unavailable(err))
+		return fmt.Errorf("open %s: %w", at, unavailable(err))
 	}
 	defer func() { _ = c.close() }()
 	if err = c.limit(defaultTimeout); err == nil {
+		err = c.open(qBeginNow)
+	}
+	if err == nil {
 		err = f(c)
 	}
+	if err == nil {
+		err = c.run(qCommit)
+	}
 	if hasCode(err, "42P01") { // the table does not exist
-		return fmt.Errorf("%s: %w: no hub of this version has used the database", addressName(config), ErrForeign)
+		return fmt.Errorf("%s: %w: no hub of this version has used the database", at, ErrForeign)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", addressName(config), unavailable(err))
+		return fmt.Errorf("%s: %w", at, unavailable(err))
 	}
 	return nil
 }
@@ -326,8 +375,9 @@ func visit(ctx context.Context, address string, f func(*conn) error) error {
 // Listen passes the hints of other members to f, until ctx ends or the connection fails. Before the
 // first one, it calls f with All, because hints may have been lost.
 func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
-	config := db.member.config.Copy()
-	config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
+	at := *db.member.place
+	at.config = at.config.Copy()
+	at.config.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) {
 		if h, ok := parseHint(n.Payload, db.member.epoch.Load()); ok {
 			if h.Members {
 				db.writer.follower.others.Store(true) // until the next renewal
@@ -335,11 +385,14 @@ func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
 			f(h)
 		}
 	}
-	c, err := dial(ctx, config)
+	c, err := dial(ctx, &at)
 	if err != nil {
 		return fmt.Errorf("listen: %w", unavailableNow(err))
 	}
 	defer func() { _ = c.close() }()
+	if c.local != "" {
+		return fmt.Errorf("listen: %w", ErrNoHints)
+	}
 	if err := c.script(ctx, "LISTEN "+channel); err != nil {
 		return fmt.Errorf("listen: %w", unavailableNow(err))
 	}

@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -29,21 +30,37 @@ const (
 //go:embed schema/*.sql
 var schema embed.FS
 
+var (
+	errInUse = fmt.Errorf("%w: stop it, or choose another database", ErrInUse)
+	errAlone = fmt.Errorf("%w alone: stop it, or choose another database", ErrInUse)
+)
+
+func sameID(id string) error {
+	return fmt.Errorf("%w with the id %q: stop it, or give this hub another id", ErrInUse, id)
+}
+
+// idKey returns the keys of the advisory lock that belongs to the id of a member.
+func idKey(id string) string {
+	return fmt.Sprintf("%d, %d", int32(idLock), int32(crc32.ChecksumIEEE([]byte(id))))
+}
+
+// tryMemberLocks is the condition that a session gets the locks of a member.
+func tryMemberLocks(id string) string {
+	return fmt.Sprintf("pg_try_advisory_lock_shared(%d) AND pg_try_advisory_lock(%s)", int64(hubLock), idKey(id))
+}
+
 // lock takes the lock that keeps other hubs out; a member only keeps out hubs that use the database
 // alone, and another hub with its id. The locks last as long as the connection.
 func lock(ctx context.Context, c *conn, o *Options) error {
 	if o.Member == nil {
-		return c.advisory(ctx, fmt.Sprintf("pg_advisory_lock(%d)", int64(hubLock)), o.LockWait,
-			fmt.Errorf("%w: stop it, or choose another database", ErrInUse))
+		return c.advisory(ctx, fmt.Sprintf("pg_advisory_lock(%d)", int64(hubLock)), o.LockWait, errInUse)
 	}
-	err := c.advisory(ctx, fmt.Sprintf("pg_advisory_lock_shared(%d)", int64(hubLock)), o.LockWait,
-		fmt.Errorf("%w alone: stop it, or choose another database", ErrInUse))
-	if err != nil {
-		return err
+	err := c.advisory(ctx, fmt.Sprintf("pg_advisory_lock_shared(%d)", int64(hubLock)), o.LockWait, errAlone)
+	if err == nil {
+		err = c.advisory(ctx, "pg_advisory_lock("+idKey(o.Member.ID)+")", o.LockWait, sameID(o.Member.ID))
 	}
-	id := int32(crc32.ChecksumIEEE([]byte(o.Member.ID)))
-	return c.advisory(ctx, fmt.Sprintf("pg_advisory_lock(%d, %d)", int32(idLock), id), o.LockWait,
-		fmt.Errorf("%w with the id %q: stop it, or give this hub another id", ErrInUse, o.Member.ID))
+	c.locked = err == nil
+	return err
 }
 
 // advisory takes an advisory lock, which lasts as long as the session. The error is busy if
@@ -56,16 +73,26 @@ func (c *conn) advisory(ctx context.Context, lock string, wait time.Duration, bu
 	return err
 }
 
-// migrate migrates the schema to the newest layout. It does not change a schema that is not
+// migrate migrates the schema to the newest layout, in one transaction. It does not change a schema that is not
 // Parley's, or that is newer than steps. One hub migrates at a time.
 func migrate(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
-	if err := c.script(ctx, fmt.Sprintf("SELECT pg_advisory_lock(%d)", int64(migrateLock))); err != nil {
+	if err := c.open(qBeginNow); err != nil {
 		return err
 	}
+	if err := c.script(ctx, fmt.Sprintf("SET LOCAL statement_timeout = 0; SELECT pg_advisory_xact_lock(%d)", int64(migrateLock))); err != nil {
+		return err
+	}
+	if c.local != "" {
+		s := c.start(qShare)
+		if free, err := s.only(); err != nil || free == 0 {
+			return cmp.Or(err, errAlone)
+		}
+	}
+	// The connection is closed after an error, and the transaction with it.
 	if err := bringUp(ctx, c, steps); err != nil {
 		return err
 	}
-	return c.script(ctx, fmt.Sprintf("SELECT pg_advisory_unlock(%d)", int64(migrateLock)))
+	return c.run(qCommit)
 }
 
 func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
@@ -78,10 +105,6 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 	}
 	if len(have) >= len(steps) {
 		return survives(ctx, c, len(have), len(steps))
-	}
-	// The connection is closed after an error, and the transaction with it.
-	if err := c.script(ctx, "BEGIN; SET LOCAL statement_timeout = 0"); err != nil {
-		return err
 	}
 	if n := len(have); n >= membersLayout && n < leastLayout {
 		if err := noMembers(ctx, c); err != nil {
@@ -98,7 +121,7 @@ func bringUp(ctx context.Context, c *conn, steps []sqlstore.Migration) error {
 			return fmt.Errorf("migration %s: %w", steps[i].Name, err)
 		}
 	}
-	return c.script(ctx, "COMMIT")
+	return nil
 }
 
 // survives returns ErrNewer if the layout of the database is newer than the one that this program
@@ -134,12 +157,15 @@ func newer(have, known int) error {
 	return fmt.Errorf("%w (layout %d, this one knows %d): use a newer parley or another database", ErrNewer, have, known)
 }
 
-// inspect begins a transaction after the script of settings, and returns the number of the layout of
+// inspect begins a transaction, runs the script of settings in it, and returns the number of the layout of
 // the database and of the one that this program knows. The first one is not less.
 func inspect(ctx context.Context, c *conn, settings string) (have, known int, err error) {
 	steps, err := sqlstore.Migrations(schema)
 	if err == nil {
-		err = c.script(ctx, settings+queries[qBegin])
+		err = c.open(qBegin)
+	}
+	if err == nil && settings != "" {
+		err = c.script(ctx, settings)
 	}
 	if err != nil {
 		return 0, 0, err
@@ -182,11 +208,14 @@ type applied struct {
 // layout returns the steps that were applied. It returns ErrForeign if the schema exists and is
 // not Parley's.
 func layout(ctx context.Context, c *conn) ([]applied, error) {
-	var steps []applied
-	result := c.raw.ExecParams(ctx, readLayout, nil, nil, nil, formats[:1]).Read()
-	if hasCode(result.Err, "42P01") { // the table does not exist
+	switch there, err := c.has(ctx, "migrations"); {
+	case err != nil:
+		return nil, err
+	case !there:
 		return nil, foreign(ctx, c)
 	}
+	var steps []applied
+	result := c.raw.ExecParams(ctx, readLayout, nil, nil, nil, formats[:1]).Read()
 	for i, row := range result.Rows {
 		if len(row[0]) != 8 || row[0][7] != byte(i+1) {
 			return nil, fmt.Errorf("%w: migration %d of schema %s is missing: restore a backup", ErrDamaged, i+1, schemaName)
@@ -194,6 +223,12 @@ func layout(ctx context.Context, c *conn) ([]applied, error) {
 		steps = append(steps, applied{string(row[1]), string(row[2])})
 	}
 	return steps, result.Err
+}
+
+// has reports whether the schema has a table.
+func (c *conn) has(ctx context.Context, table string) (bool, error) {
+	word, err := c.word(ctx, "SELECT to_regclass('"+table+"') IS NOT NULL")
+	return word == "t", err
 }
 
 // foreign returns an error if the schema contains tables, although not that of the layout.

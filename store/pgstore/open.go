@@ -3,18 +3,10 @@ package pgstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"net/url"
 	"runtime"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
@@ -44,6 +36,9 @@ type Options struct {
 	// Member makes the hub one of several that use the database at the same time, with this
 	// description. If nil, the hub uses the database alone.
 	Member *cluster.Hub
+	// Direct is an address of the same database that gives each connection a session of its own, if the usual one
+	// is that of a pooler. Without it, only members use a database behind a pooler, and they get no hints.
+	Direct string
 	// Lease is the time for which a membership lasts without a renewal; zero means 5 seconds.
 	Lease time.Duration
 
@@ -72,6 +67,7 @@ type DB struct {
 	member  membership
 	readers *readers
 	work    sync.WaitGroup // the goroutines of the writer and of its follower
+	polls   bool
 	close   func() error
 }
 
@@ -81,10 +77,6 @@ type DB struct {
 // member beside them. The error names the database, never its password. It wraps task.ErrUnavailable if the database does not
 // answer, or ErrInUse, ErrNewer, ErrForeign, ErrEncoding or ErrDamaged if it cannot be used.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
-	config, err := parseAddress(address)
-	if err != nil {
-		return nil, err
-	}
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.LockWait = cmp.Or(o.LockWait, defaultConnectTime)
 	if o.Readers <= 0 {
@@ -94,95 +86,35 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		o.KeepMoments = defaultKeepMoments
 	}
 	o.Lease = cmp.Or(o.Lease, cluster.DefaultLease)
-	tune(config, &o)
-	w := newWriter(config, &o)
-	name := addressName(config)
-	if err := w.first(ctx); err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, unavailable(err))
+	store, err := parseAddress(address, &o)
+	if err != nil {
+		return nil, err
 	}
-	db := &DB{name: name, writer: w, readers: newReaders(config, o.Readers, o.Timeout, &w.damages)}
-	db.member = membership{side: side{config: config, timeout: o.Timeout}, o: &o, epoch: &w.joined}
+	direct := store
+	if o.Direct != "" {
+		if direct, err = parseAddress(o.Direct, &o); err != nil {
+			return nil, fmt.Errorf("store_direct: %w", err)
+		}
+		direct.direct = true
+	}
+	w := newWriter(store, direct, &o)
+	db := &DB{name: store.String(), writer: w, readers: newReaders(store, o.Readers, o.Timeout, &w.damages)}
+	db.member = membership{side: side{place: direct, timeout: o.Timeout}, o: &o, epoch: &w.joined}
+	if err := db.first(ctx, store); err != nil {
+		return nil, fmt.Errorf("open %s: %w", direct, unavailable(err))
+	}
 	db.close = sync.OnceValue(db.shut)
 	db.work.Go(w.loop)
 	db.work.Go(w.follower.run)
 	return db, nil
 }
 
-// parseAddress parses the address of a database. The error does not contain a password.
-func parseAddress(address string) (*pgconn.Config, error) {
-	config, err := pgconn.ParseConfig(address)
-	if err != nil {
-		// The error of the parser may repeat the address, and its way to leave out the password
-		// fails for addresses that are no URL.
-		return nil, errors.New("address of the database is invalid: use postgres://user:password@host:port/name?sslmode=verify-full")
-	}
-	return config, nil
-}
-
-// addressName returns the address of a database without user and password, for messages.
-func addressName(c *pgconn.Config) string {
-	u := url.URL{Scheme: "postgres", Host: c.Host, Path: "/" + c.Database}
-	if c.Host != "" && c.Host[0] == '/' {
-		u.Host, u.RawQuery = "", url.Values{"host": {c.Host}}.Encode()
-	}
-	if c.Port != 5432 {
-		u.Host += ":" + strconv.Itoa(int(c.Port))
-	}
-	return u.String()
-}
-
-// tune completes the settings of connections. Those in the address take precedence.
-func tune(c *pgconn.Config, o *Options) {
-	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, defaultConnectTime)
-	ms := strconv.FormatInt(o.Timeout.Milliseconds(), 10)
-	idle := ms
-	if o.Member != nil {
-		// A member that stands still within a transaction holds up the others.
-		idle = strconv.FormatInt(min(o.Timeout, o.Lease/2).Milliseconds(), 10)
-	}
-	settings := map[string]string{
-		"statement_timeout":                   ms,
-		"idle_in_transaction_session_timeout": idle,
-		"synchronous_commit":                  "on",
-		// Each statement has one plan, whatever the values, and it uses an index. Without these
-		// settings the plan depends on how recent the statistics of the tables are.
-		"plan_cache_mode": "force_generic_plan",
-		"enable_seqscan":  "off",
-		"jit":             "off",
-	}
-	// Poolers such as PgBouncer accept these at the start of a session; others are set then.
-	first := make(map[string]string)
-	for name, value := range c.RuntimeParams {
-		switch strings.ToLower(name) {
-		case "application_name", "client_encoding", "options", "replication":
-			first[name] = value
-		default:
-			settings[name] = value
-		}
-	}
-	settings["search_path"] = schemaName // every statement depends on it
-	first["application_name"] = cmp.Or(first["application_name"], "parley")
-	c.RuntimeParams = first
-	c.AfterConnect = func(ctx context.Context, raw *pgconn.PgConn) error {
-		ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
-		defer cancel()
-		_, err := raw.Exec(ctx, setting(settings)).ReadAll()
-		return err
-	}
-}
-
-// setting returns the statement that changes the settings of a session.
-func setting(settings map[string]string) string {
-	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		all = append(all, "set_config("+quote(name)+", "+quote(settings[name])+", false)")
-	}
-	return "SELECT " + strings.Join(all, ", ")
-}
-
 // Name returns the address of the database without user and password.
 func (db *DB) Name() string { return db.name }
+
+// Polls reports whether Listen cannot work, because the address of the database is that of a pooler: then the hub sees
+// the changes of others when it looks for them.
+func (db *DB) Polls() bool { return db.polls }
 
 // Tasks returns the tasks in the database.
 func (db *DB) Tasks() Tasks { return Tasks{tables.Tasks{DB: shared{db}, Damaged: ErrDamaged}, db} }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 )
 
@@ -15,9 +13,9 @@ type readers struct {
 	timeout time.Duration
 }
 
-func newReaders(config *pgconn.Config, size int, timeout time.Duration, d *damages) *readers {
+func newReaders(at *place, size int, timeout time.Duration, d *damages) *readers {
 	open := func() (*conn, error) {
-		c, err := dial(context.Background(), config)
+		c, err := dial(context.Background(), at)
 		if err != nil {
 			return nil, unavailableNow(err)
 		}
@@ -55,7 +53,7 @@ func (db *DB) read(ctx context.Context, f func(*conn) error) error {
 // view is like read, with one consistent snapshot of the database for all statements of f.
 func (db *DB) view(ctx context.Context, f func(*conn) error) error {
 	return db.read(ctx, func(c *conn) error {
-		if err := c.run(qBegin); err != nil {
+		if err := c.open(qBegin); err != nil {
 			return err
 		}
 		if err := f(c); err != nil {

@@ -443,9 +443,9 @@ func (db *DB) Stretches(ctx context.Context, from int64, limit int) (all []Stret
 
 // SameDatabase reports whether two addresses name the same database.
 func SameDatabase(a, b string) bool {
-	x, err := parseAddress(a)
-	y, err2 := parseAddress(b)
-	return err == nil && err2 == nil && addressName(x) == addressName(y)
+	x, err := parseAddress(a, &Options{})
+	y, err2 := parseAddress(b, &Options{})
+	return err == nil && err2 == nil && x.String() == y.String()
 }
 
 // HeadOf returns the head of the task with a key, or task.ErrNotFound.

@@ -39,32 +39,53 @@ func newTest(tb testing.TB) *DB {
 	return openTest(tb, pgtest.Shared(tb).Database(tb), Options{})
 }
 
-func TestTasks(t *testing.T) {
+// everywhere runs a suite on a database, and on one behind a pooler in transaction mode.
+func everywhere(t *testing.T, suite func(t *testing.T, open func(t *testing.T) *DB)) {
 	t.Parallel()
-	tasktest.Test(t, func(t *testing.T) task.Store { return newTest(t).Tasks() })
+	t.Run("direct", func(t *testing.T) {
+		t.Parallel()
+		suite(t, func(t *testing.T) *DB { return newTest(t) })
+	})
+	t.Run("pooler", func(t *testing.T) {
+		t.Parallel()
+		s := pgtest.Shared(t)
+		through := s.Pooler(t, "transaction").Through
+		suite(t, func(t *testing.T) *DB { return openTest(t, through(s.Database(t)), asMember("a")) })
+	})
+}
+
+func TestTasks(t *testing.T) {
+	everywhere(t, func(t *testing.T, open func(t *testing.T) *DB) {
+		tasktest.Test(t, func(t *testing.T) task.Store { return open(t).Tasks() })
+	})
 }
 
 func TestInbox(t *testing.T) {
-	t.Parallel()
-	inboxtest.Test(t, func(t *testing.T) inbox.Store { return newTest(t).Inbox() })
+	everywhere(t, func(t *testing.T, open func(t *testing.T) *DB) {
+		inboxtest.Test(t, func(t *testing.T) inbox.Store { return open(t).Inbox() })
+	})
 }
 
 func TestLetters(t *testing.T) {
-	t.Parallel()
-	deadlettertest.Test(t, func(t *testing.T) queue.LetterStore { return newTest(t).Letters() })
+	everywhere(t, func(t *testing.T, open func(t *testing.T) *DB) {
+		deadlettertest.Test(t, func(t *testing.T) queue.LetterStore { return open(t).Letters() })
+	})
 }
 
 func TestNotes(t *testing.T) {
-	t.Parallel()
-	memorytest.TestNotes(t, func(t *testing.T) memory.Store { return newTest(t).Notes() })
+	everywhere(t, func(t *testing.T, open func(t *testing.T) *DB) {
+		memorytest.TestNotes(t, func(t *testing.T) memory.Store { return open(t).Notes() })
+	})
 }
 
 func TestTurns(t *testing.T) {
-	t.Parallel()
-	memorytest.TestTurns(t, func(t *testing.T) memory.TurnStore { return newTest(t).Turns() })
+	everywhere(t, func(t *testing.T, open func(t *testing.T) *DB) {
+		memorytest.TestTurns(t, func(t *testing.T) memory.TurnStore { return open(t).Turns() })
+	})
 }
 
 func TestAgentStore(t *testing.T) {
-	t.Parallel()
-	dirstoretest.Test(t, func(t *testing.T) dirstoretest.AgentStore { return newTest(t).AgentStore() })
+	everywhere(t, func(t *testing.T, open func(t *testing.T) *DB) {
+		dirstoretest.Test(t, func(t *testing.T) dirstoretest.AgentStore { return open(t).AgentStore() })
+	})
 }

@@ -78,7 +78,7 @@ func (f *follower) number() error {
 // time; writers do not wait for it.
 func (c *conn) numberMoments(keep int) error {
 	for {
-		if err := c.run(qBeginNow); err != nil {
+		if err := c.open(qBeginNow); err != nil {
 			return err
 		}
 		if err := c.run(qNumberLock); err != nil {

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
 	"github.com/parley-a2a/parley/internal/store/sqlstore/tables"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -26,7 +24,7 @@ const keyBlock = 4096
 type writer struct {
 	damages damages
 	queue   *sqlstore.Queue[*request]
-	config  *pgconn.Config
+	place   *place
 	o       *Options
 
 	conn *conn // nil after a failure, until the next batch
@@ -48,61 +46,19 @@ type writer struct {
 	ending bool
 }
 
-func newWriter(config *pgconn.Config, o *Options) *writer {
-	f := &follower{wake: wake.New(), keep: o.KeepMoments, hints: side{config: config, timeout: o.Timeout}, numbers: side{config: config, timeout: o.Timeout}}
+func newWriter(store, direct *place, o *Options) *writer {
+	f := &follower{wake: wake.New(), keep: o.KeepMoments, hints: side{place: store, timeout: o.Timeout}, numbers: side{place: store, timeout: o.Timeout}}
 	f.others.Store(o.Member != nil)
-	return &writer{queue: sqlstore.NewQueue[*request](errClosed), config: config, o: o, damages: damages{report: o.Damaged}, follower: f}
+	if o.Member == nil {
+		store = direct // its session holds the lock
+	}
+	return &writer{queue: sqlstore.NewQueue[*request](errClosed), place: store, o: o, damages: damages{report: o.Damaged}, follower: f}
 }
 
 const (
 	beginEpoch = "UPDATE sequence SET epoch = epoch + 1 WHERE one = 1 RETURNING epoch"
 	readEpoch  = "SELECT epoch FROM sequence WHERE one = 1"
 )
-
-// first connects, migrates the schema to the newest layout and begins an epoch.
-func (w *writer) first(ctx context.Context) error {
-	c, err := dial(ctx, w.config)
-	if err != nil {
-		return err
-	}
-	err = c.checkEncoding()
-	if err == nil {
-		err = c.checkPooler(ctx, w.config)
-	}
-	if err == nil {
-		err = lock(ctx, c, w.o)
-	}
-	if err == nil {
-		var steps []sqlstore.Migration
-		if steps, err = sqlstore.Migrations(schema); err == nil {
-			err = migrate(ctx, c, steps)
-		}
-	}
-	if err == nil {
-		err = w.enter(ctx, c)
-	}
-	if err != nil {
-		return errors.Join(err, c.close())
-	}
-	w.conn, c.touched = c, w.touched
-	return nil
-}
-
-// enter begins an epoch: as a member, or as the only hub.
-func (w *writer) enter(ctx context.Context, c *conn) (err error) {
-	if w.o.Member == nil {
-		if err = c.script(ctx, "UPDATE hubs SET ended = 2 WHERE ended = 0"); err == nil {
-			w.epoch, err = c.epoch(ctx, beginEpoch)
-		}
-		return err
-	}
-	if err := c.limit(w.o.Timeout); err != nil {
-		return err
-	}
-	epoch, err := c.join(w.o.Member, w.o.Lease)
-	w.joined.Store(epoch)
-	return err
-}
 
 // epoch returns the number that a statement returns.
 func (c *conn) epoch(ctx context.Context, text string) (int64, error) {
@@ -117,30 +73,40 @@ func (c *conn) epoch(ctx context.Context, text string) (int64, error) {
 	return s.Int(), s.err
 }
 
-// open connects if there is no connection. It fails if another hub uses the database, or has used
-// it since the last connection: its changes are not known to this one. A member finds out at its
-// next turn.
+// open connects if there is no connection. Without members, it fails if another hub uses the database, or has used
+// it since the last connection: its changes are not known to this one. A member finds out by its fence.
 func (w *writer) open() error {
 	if w.conn != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), w.o.Timeout+w.o.LockWait)
 	defer cancel()
-	c, err := dial(ctx, w.config)
+	c, err := dial(ctx, w.place)
 	if err != nil {
 		return err
 	}
-	if err = lock(ctx, c, w.o); err == nil && w.o.Member == nil {
-		var now int64
-		if now, err = c.epoch(ctx, readEpoch); err == nil && now != w.epoch {
-			err = fmt.Errorf("%w, or has used it: start this hub again", ErrInUse)
+	if w.o.Member == nil {
+		if err := w.resume(ctx, c); err != nil {
+			return errors.Join(err, c.close())
 		}
 	}
-	if err != nil {
-		return errors.Join(err, c.close())
-	}
-	w.conn, c.touched = c, w.touched
+	w.use(c)
 	return nil
+}
+
+// use makes c the connection of the writer.
+func (w *writer) use(c *conn) { w.conn, c.touched = c, w.touched }
+
+// resume takes the lock of the only hub again.
+func (w *writer) resume(ctx context.Context, c *conn) error {
+	if err := lock(ctx, c, w.o); err != nil {
+		return err
+	}
+	now, err := c.epoch(ctx, readEpoch)
+	if err == nil && now != w.epoch {
+		err = fmt.Errorf("%w, or has used it: start this hub again", ErrInUse)
+	}
+	return err
 }
 
 // forget closes the connection and clears all data cached from it.
@@ -241,7 +207,7 @@ func (w *writer) try(batch []*request) error {
 	w.moments.Reset()
 	w.hint.reset()
 	c.begin()
-	if err := c.run(qBeginNow); err != nil {
+	if err := c.open(qBeginNow); err != nil {
 		return err
 	}
 	if err := w.sendFence(); err != nil {

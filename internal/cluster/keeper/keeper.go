@@ -83,7 +83,8 @@ type Keeper struct {
 	Config string
 	// Lease is the time for which a hub is a member without a renewal; zero means 5 seconds.
 	Lease time.Duration
-	// Listen passes the hints of others to f until ctx ends or it fails.
+	// Listen passes the hints of others to f until ctx ends or it fails. If nil, the hub looks for changes once a
+	// second.
 	Listen func(ctx context.Context, f func(cluster.Hint)) error
 	// Follow acts on a hint, and once a second on a regular one, which names nothing. It is not
 	// called concurrently.
@@ -148,7 +149,9 @@ func (k *Keeper) Run(ctx context.Context, r Runner) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer k.alarm.Stop()
-	wg.Go(func() { k.listen(ctx) })
+	if k.Listen != nil {
+		wg.Go(func() { k.listen(ctx) })
+	}
 	wg.Go(func() { k.follow(ctx) })
 	wg.Go(func() { k.takeOver(ctx) })
 	wg.Go(func() { k.yield(ctx) })

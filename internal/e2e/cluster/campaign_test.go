@@ -88,7 +88,7 @@ func TestCampaign(t *testing.T) {
 	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 10), setting(t, "PARLEY_CLUSTER_SEED", 31)
 	t.Logf("PARLEY_CLUSTER_SEED=%d PARLEY_CLUSTER_FAULTS=%d", seed, n)
 	for name, start := range map[string]func(*testing.T) *broker{
-		"Alone": onNothing, "Embedded": onEmbedded, "NATS": onNATS, "RabbitMQ": onRabbit,
+		"Alone": onNothing, "Pooler": onPooler, "Embedded": onEmbedded, "NATS": onNATS, "RabbitMQ": onRabbit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

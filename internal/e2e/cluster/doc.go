@@ -6,11 +6,11 @@
 // Each test starts hubs with ids on a database of its own. Callers use one hub and look at the
 // others. Holders of tasks are killed, or frozen for longer than their lease.
 //
-// The campaign (TestCampaign) runs three hubs with each broker in turn and without one, with a proxy
+// The campaign (TestCampaign) runs three hubs with each broker in turn, without one, and behind PgBouncer in transaction mode, with a proxy
 // between each hub and the database and between each hub and the broker. Hubs are killed, ended or
 // frozen for longer than a lease, and their clocks are an hour wrong; connections are cut, refused,
 // delayed, stalled in both directions or in one; the database is killed, frozen or at its limit of
-// connections. The plan of the faults is a function of the seed. Clients send, stream, read, list,
+// connections, and the pooler is restarted. The plan of the faults is a function of the seed. Clients send, stream, read, list,
 // answer and cancel at random hubs. They record each operation with its beginning, its end and its
 // result, which is unknown after an error. At the end of a round all tasks must have ended, and the
 // checker reads their logs at all hubs.

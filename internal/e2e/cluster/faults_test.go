@@ -36,6 +36,7 @@ var faultKinds = []faultKind{
 	{name: "restart database", weight: 6, happen: (*campaign).restartDatabase},
 	{name: "freeze database", weight: 5, happen: (*campaign).freezeDatabase},
 	{name: "connection limit", weight: 6, happen: (*campaign).limitConnections},
+	{name: "restart pooler", weight: 8, happen: (*campaign).restartPooler, needs: func(c *campaign) bool { return c.pooler != nil }},
 	{name: "cut broker", weight: 8, happen: (*campaign).cutBroker, needs: (*campaign).hasBroker},
 	{name: "partition broker", weight: 10, happen: (*campaign).partitionBroker, needs: (*campaign).hasBroker},
 	{name: "kill broker", weight: 5, happen: (*campaign).killBroker, needs: func(c *campaign) bool { return c.broker.kill != nil }},
@@ -198,6 +199,11 @@ func (c *campaign) restartDatabase(*node, *strike) {
 	c.over("database")
 	c.server.Kill()
 	c.server.Launch(c.t)
+}
+
+func (c *campaign) restartPooler(*node, *strike) {
+	c.pooler.Kill()
+	c.pooler.Start(c.t)
 }
 
 func (c *campaign) freezeDatabase(_ *node, s *strike) {

@@ -59,6 +59,8 @@ type broker struct {
 	through func(proxy string) string
 	// inside is set if the first hub has the broker.
 	inside bool
+	// pooled puts a pooler in transaction mode in front of the database.
+	pooled bool
 	// hub is the path of the command of the hubs; empty means that of the tree.
 	hub string
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
@@ -66,6 +68,8 @@ type broker struct {
 }
 
 func onNothing(*testing.T) *broker { return &broker{name: "none"} }
+
+func onPooler(*testing.T) *broker { return &broker{name: "none, with a pooler", pooled: true} }
 
 func onEmbedded(t *testing.T) *broker {
 	return &broker{name: "embedded NATS", addr: hubtest.Addr(t), inside: true}
@@ -96,8 +100,10 @@ type system struct {
 	t       *testing.T
 	server  *pgtest.Server
 	store   *url.URL // of the database, for the superuser
+	used    *url.URL // the one that hubs use: of the database or the pooler
 	broker  *broker
-	record  string // the file of the effects of programs
+	pooler  *pgtest.Pooler // nil without one
+	record  string         // the file of the effects of programs
 	nodes   []*node
 	workers []*worker
 }
@@ -121,6 +127,13 @@ func startSystem(t *testing.T, b *broker) *system {
 	}
 	s.store = u
 	s.server.Exec(t, "postgres", "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+s.database()+" TO "+role)
+	s.used = u
+	if b.pooled {
+		s.pooler = s.server.PoolerFor(t, "transaction", role)
+		if s.used, err = url.Parse(s.pooler.Through(u.String())); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, id := range []string{"a", "b", "c"}[:hubs] {
 		s.join(id)
 	}
@@ -139,9 +152,9 @@ func (s *system) database() string { return strings.TrimPrefix(s.store.Path, "/"
 // join starts another hub.
 func (s *system) join(id string) *node {
 	s.t.Helper()
-	n := &node{id: id, db: linktest.New(s.t, s.store.Host), up: make(chan struct{})}
+	n := &node{id: id, db: linktest.New(s.t, s.used.Host), up: make(chan struct{})}
 	close(n.up)
-	own := *s.store
+	own := *s.used
 	own.User, own.Host = url.User(role), n.db.Addr()
 	n.Hub = hubtest.New(s.t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n), Binary: s.broker.hub})
 	if err := n.Start(); err != nil {

@@ -107,6 +107,9 @@ func (s *shard) end(ctx context.Context, late map[task.Holder]bool) error {
 	return nil
 }
 
+// Polls reports that Listen works: Open refuses poolers.
+func (db *DB) Polls() bool { return false }
+
 // Listen passes the hints of other hubs to f until ctx ends or the home fails.
 func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -69,6 +69,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		s := &shard{number: i, db: one, tasks: one.Tasks(), failed: wake.New(), renewed: wake.New()}
 		s.holder.Store(&o.Each.Member.Holder)
 		db.all = append(db.all, s)
+		if one.Polls() {
+			return nil, fmt.Errorf("%s is the address of a pooler: give the one of the database itself, as for each of several databases", one.Name())
+		}
 	}
 	if err := db.found(ctx); err != nil {
 		return nil, err
