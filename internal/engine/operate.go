@@ -144,10 +144,20 @@ func (e *Engine) redispatch(l *live, by string, more step) error {
 			return err
 		}
 		c.Forget = true
+		moved := c.Next.Assigned != h.Assigned
+		if h.Run.Dispatch != task.Claimed && !moved {
+			return errUnchanged
+		}
+		note := operation{name: "redrive", by: by}
+		if moved {
+			note = operation{"reassign", by, h.Performer(), c.Next.Performer()}
+		}
+		again, en, err := task.Apply(c.Next, note.entry(l.statusEntry(h.State, "")))
+		if err != nil {
+			return err
+		}
+		c.Next, c.Entries = again, append(c.Entries, en)
 		if h.Run.Dispatch != task.Claimed {
-			if c.Next.Assigned == h.Assigned {
-				return errUnchanged
-			}
 			return nil
 		}
 		l.mu.Lock()
@@ -156,11 +166,6 @@ func (e *Engine) redispatch(l *live, by string, more step) error {
 		if stopped != nil {
 			stopped.fence(execution.ErrRedispatched) // before another run can claim the task
 		}
-		again, en, err := task.Apply(c.Next, operatorEntry(l.statusEntry(h.State, ""), "redrive", by))
-		if err != nil {
-			return err
-		}
-		c.Next, c.Entries = again, append(c.Entries, en)
 		return e.putBack(l, c)
 	})
 	if stopped != nil && err != nil {
@@ -175,11 +180,19 @@ func (e *Engine) redispatch(l *live, by string, more step) error {
 	return nil
 }
 
-// operatorEntry returns a status entry for an operation of an operator. Its metadata names both.
-func operatorEntry(en task.Entry, operation, by string) task.Entry {
-	en.Meta = []byte(`{"parley.operator":"` + operation + `"`)
-	if by != "" {
-		en.Meta = rawjson.AppendString(append(en.Meta, `,"parley.by":`...), by)
+// operation is an operation of an operator for the log of a task. A move to another agent has both agents.
+type operation struct {
+	name, by string
+	from, to task.Agent
+}
+
+// entry returns a status entry for the operation. Its metadata describes it.
+func (o operation) entry(en task.Entry) task.Entry {
+	en.Meta = rawjson.AppendString([]byte(`{"parley.operator":`), o.name)
+	for _, f := range [...]struct{ name, value string }{{"by", o.by}, {"from", string(o.from)}, {"to", string(o.to)}} {
+		if f.value != "" {
+			en.Meta = rawjson.AppendString(append(en.Meta, `,"parley.`+f.name+`":`...), f.value)
+		}
 	}
 	en.Meta = append(en.Meta, '}')
 	return en
@@ -240,7 +253,9 @@ func endOf(h *task.Head) string {
 // Fail ends a task as FAILED for an operator, with a reason for its caller. Further events of its run are
 // ignored.
 func (e *Engine) Fail(ctx context.Context, t Target, reason string) (task.Head, error) {
-	return e.failWith(ctx, t, func(l *live) task.Entry { return operatorEntry(l.statusEntry(task.Failed, reason), "fail", t.By) })
+	return e.failWith(ctx, t, func(l *live) task.Entry {
+		return operation{name: "fail", by: t.By}.entry(l.statusEntry(task.Failed, reason))
+	})
 }
 
 // GiveUp is like Fail, for the hub itself.

@@ -214,11 +214,19 @@ func TestReassign(t *testing.T) {
 	b.register("other", wonders("name?"))
 	id := b.send(now(text("hi"))).Head.ID
 	<-began
-	h, err := b.Reassign(t.Context(), engine.Target{Owner: "alice", ID: id}, "other")
+	h, err := b.Reassign(t.Context(), engine.Target{Owner: "alice", ID: id, By: "Olga"}, "other")
 	if err != nil || h.Agent != "main" || h.Assigned != "other" {
 		t.Fatalf("Reassign = %q for %q, %v", h.Assigned, h.Agent, err)
 	}
 	b.wait(id, task.InputRequired)
+	entries, err := b.store.Read(t.Context(), h.Key, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const noted = `{"parley.operator":"reassign","parley.by":"Olga","parley.from":"main","parley.to":"other"}`
+	if !slices.ContainsFunc(entries, func(en task.Entry) bool { return string(en.Meta) == noted }) {
+		t.Errorf("no entry of the log has %s", noted)
+	}
 	// The same agent gets the answer, even after a restart.
 	b.stop()
 	b = start(t, engine.Config{Store: store}, untilStopped(began))
