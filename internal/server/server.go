@@ -311,6 +311,9 @@ func (h *Hub) compose(ctx context.Context) error {
 		return err
 	}
 	h.control = &operator.Operator{Engine: h.engine, Tasks: h.stores.tasks, Notes: h.stores.agents, Logger: h.logger}
+	if d := h.busParts.dispatcher; d != nil {
+		h.control.Changed = d.Forget
+	}
 	if err := h.control.Open(ctx); err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/execution"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // A run whose work waits in its queue rests: it ends, and its task needs no goroutine and little
@@ -63,6 +63,17 @@ func (d *Dispatcher) forget(k taskKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if at, ok := d.resting[k]; ok {
+		d.wakeLocked(k, at)
+	}
+}
+
+// Forget removes a task that has ended or has another agent by now from those that wait in the queue of its
+// agent, as far as this hub has them. An operator has changed the task without a run.
+func (d *Dispatcher) Forget(h *task.Head) {
+	k := taskKey{h.Owner, h.ID}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if at, ok := d.resting[k]; ok && (h.Ended() || at.agent != h.Performer()) {
 		d.wakeLocked(k, at)
 	}
 }

@@ -1,20 +1,24 @@
 package queue_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2asrv"
 
 	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/protocol"
 	"github.com/parley-a2a/parley/internal/engine"
+	"github.com/parley-a2a/parley/internal/engine/operator"
 	"github.com/parley-a2a/parley/internal/op"
-	"github.com/parley-a2a/parley/task"
+	"github.com/parley-a2a/parley/internal/task"
 )
 
 // sendMany sends messages that no worker takes, and returns their tasks.
@@ -136,6 +140,55 @@ func TestOperationsOnWaitingTasks(t *testing.T) {
 		}
 		j.report(1, completed)
 		h.wait(ids[1], task.Completed)
+	})
+}
+
+// near is an agent in the hub that completes its tasks.
+type near struct{}
+
+func (near) Execute(_ context.Context, ec *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(yield func(a2a.Event, error) bool) {
+		yield(a2a.NewStatusUpdateEvent(ec, a2a.TaskStateCompleted, nil), nil)
+	}
+}
+
+func (near) Cancel(context.Context, *a2asrv.ExecutorContext) iter.Seq2[a2a.Event, error] {
+	return func(func(a2a.Event, error) bool) {}
+}
+
+// TestBacklogAfterOperations: tasks that an operator has moved away or failed do not count as waiting.
+func TestBacklogAfterOperations(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHub(t, nil)
+		if err := h.Register(engine.Agent{Name: "near", Card: &a2a.AgentCard{Name: "near"}, Executor: near{}}); err != nil {
+			t.Fatal(err)
+		}
+		control := &operator.Operator{Engine: h.Engine, Tasks: h.store.(task.Finder), Changed: h.dispatcher.Forget}
+		ids := sendMany(h, 2)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		last := sendMany(h, 1)[0]
+		time.Sleep(time.Second)
+		synctest.Wait()
+		h.wantRuns(0)
+		began := h.dispatcher.Backlogs()["far"].Oldest
+		if _, err := control.Reassign(t.Context(), operator.Target{ID: ids[0]}, "near"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := control.Fail(t.Context(), operator.Target{ID: ids[1]}, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		h.wait(ids[0], task.Completed)
+		if b := h.dispatcher.Backlogs()["far"]; b.Waiting != 1 || !b.Oldest.After(began) {
+			t.Errorf("the backlog is %+v, want one that waits since after %v", b, began)
+		}
+		if _, err := h.Cancel(t.Context(), alice, &op.Cancel{ID: last}); err != nil {
+			t.Fatal(err)
+		}
+		if b := h.dispatcher.Backlogs()["far"]; b.Waiting != 0 {
+			t.Errorf("the backlog after a cancellation is %+v", b)
+		}
 	})
 }
 

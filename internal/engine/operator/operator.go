@@ -37,6 +37,8 @@ type Operator struct {
 	Notes  dirstore.Notes
 	// Logger records the operations. If nil, they are not logged.
 	Logger *slog.Logger
+	// Changed is called with a task that was failed or has another agent. If nil, it is not called.
+	Changed func(*task.Head)
 
 	mu sync.Mutex // held during a change of the pauses, from the note to the engine
 	// pauses are those of the note, sorted by agent.
@@ -215,6 +217,7 @@ func (d *Operator) Fail(ctx context.Context, t Target, reason string) (task.Head
 	}
 	h, err := d.Engine.Fail(ctx, t, reason)
 	if err == nil {
+		d.changed(&h)
 		d.log("task is failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
 	}
 	return h, err
@@ -227,6 +230,7 @@ func (d *Operator) Reassign(ctx context.Context, t Target, to task.Agent) (task.
 	}
 	h, err := d.Engine.Reassign(ctx, t, to)
 	if err == nil {
+		d.changed(&h)
 		d.log("task is given to another agent", "task", t.ID, "of", h.Agent, "agent", h.Performer())
 	}
 	return h, err
@@ -253,6 +257,12 @@ func (d *Operator) complete(ctx context.Context, t *Target) error {
 		owners = append(owners, string(found[i].Owner))
 	}
 	return fmt.Errorf("task %s: %w: %s", t.ID, ErrAmbiguous, strings.Join(owners, ", "))
+}
+
+func (d *Operator) changed(h *task.Head) {
+	if d.Changed != nil {
+		d.Changed(h)
+	}
 }
 
 func (d *Operator) log(text string, args ...any) {
