@@ -91,6 +91,8 @@ func TestBeginningOfAnID(t *testing.T) {
 		{"tasks get --all orde", exitUsage, "order-48"},
 		{"tasks get ord", exitFailed, "not found"},
 		{"tasks get nothing-like-it", exitFailed, "not found"},
+		{"send --agent greeter --task order-4 --detach hello", exitUsage, "order-4712"},
+		{"send --agent greeter --task order-48 --detach hello", 0, "order-48\n"},
 		{"tasks reassign order-4711 --agent other", 0, "order-4711\t"},
 		{"tasks redrive order-48", 0, "order-48\t"},
 		{"tasks fail order-4712 --reason x", 0, "order-4712\tfailed"},

@@ -24,7 +24,7 @@ type sendCmd struct {
 	output
 	Skill   string   `help:"The skill to request." placeholder:"ID"`
 	Context string   `help:"The context to speak in." placeholder:"ID"`
-	Task    string   `help:"The task to answer." placeholder:"ID"`
+	Task    string   `help:"The id of the task to answer, or its beginning." placeholder:"ID"`
 	Data    string   `help:"Structured data to send along." placeholder:"JSON"`
 	File    []string `help:"A file to send along; may be repeated." placeholder:"PATH" type:"existingfile" sep:"none"`
 	Stream  bool     `help:"Print the reply as it arrives."`
@@ -38,6 +38,12 @@ func (c *sendCmd) Run(ctx context.Context, o *OS) error {
 		return err
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
+		if c.Task != "" {
+			if err := c.resolve(in.soft, &c.Task); err != nil {
+				return err
+			}
+			m.TaskID = a2a.TaskID(c.Task)
+		}
 		return c.call(in.soft, func(cl *client.Client) error {
 			if c.Detach {
 				return about(m, c.detach(in.soft, cl, m, o))
