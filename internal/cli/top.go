@@ -130,7 +130,7 @@ func (c *topCmd) frame(ctx context.Context) (*topFrame, error) {
 		{"/agents", &agents},
 		{"/counts?" + q.Encode(), &f.Counts},
 		{page, &tasks},
-		{page + "&state=" + string(a2a.TaskStateSubmitted), &submitted}, // what is held up has not changed lately
+		{page + "&state=" + string(a2a.TaskStateSubmitted), &submitted}, // a task that is held up has not changed lately
 	} {
 		if err := c.ask(ctx, "GET "+adminapi.Root+ask.path, nil, ask.out); err != nil {
 			return nil, err

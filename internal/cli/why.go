@@ -138,7 +138,7 @@ func (e *explainer) happened(id a2a.TaskID) {
 	}
 }
 
-// taskInfo returns what a hub knows about a task; the zero TaskInfo if the server is not a Parley hub.
+// taskInfo returns a hub's knowledge of a task; the zero TaskInfo if the server is not a Parley hub.
 func (f *hubFlags) taskInfo(ctx context.Context, id a2a.TaskID) *adminjson.TaskInfo {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Below is what is known of the tasks below a remote task. The empty Below states that the remote
+// Below is the knowledge of the tasks below a remote task. The empty Below states that the remote
 // agent lists none.
 type Below string
 

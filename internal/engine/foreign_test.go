@@ -92,7 +92,7 @@ func (s *askedStore) DropHook(ctx context.Context, ref task.HookRef) error {
 	return s.Store.DropHook(ctx, ref)
 }
 
-// guess is what a caller knows of a task of another: its id, its context, and a token of its
+// guess is a caller's knowledge of another's task: its id, its context, and a token of its
 // owner's list.
 type guess struct {
 	id             a2a.TaskID

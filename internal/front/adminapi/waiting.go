@@ -125,8 +125,8 @@ func reason(code, command, text string, args ...any) *adminjson.Waiting {
 	return &adminjson.Waiting{Code: code, Text: fmt.Sprintf(text, args...), Command: command}
 }
 
-// whyPaused returns the reason for an agent that is paused, with that of the operator, whom only administrators
-// learn.
+// whyPaused returns the reason for an agent that is paused, with that of the operator, which only administrators
+// see.
 func (w *waits) whyPaused(name task.Agent) *adminjson.Waiting {
 	var p operator.Pause
 	if w.Control != nil {

@@ -159,7 +159,7 @@ func hasWords(search string, texts ...string) bool {
 	return true
 }
 
-// picture is a graph as it is drawn, in pixels.
+// picture is a drawn graph, in pixels.
 type picture struct {
 	Width, Height int
 	Nodes         []*node

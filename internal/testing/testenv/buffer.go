@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Buffer keeps what is written, such as a log. Any number of goroutines may use it. The zero Buffer is
+// Buffer keeps writes, such as a log. Any number of goroutines may use it. The zero Buffer is
 // empty.
 type Buffer struct {
 	mu sync.Mutex // guards the field below

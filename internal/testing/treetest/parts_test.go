@@ -25,7 +25,7 @@ var stillNamed = map[string][]string{
 		"internal/dialect/testdata/rapid/", // names of tests, which have those of the dialects
 	},
 	"rockbot": {
-		"internal/directory/spec.go",                              // stored names
+		"internal/directory/spec.go",   // stored names
 		"internal/llm/guard/testdata/", // texts of real agents
 	},
 }
