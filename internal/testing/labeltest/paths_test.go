@@ -39,7 +39,6 @@ var paths = map[string]string{
 	"internal/agents/model turnMessage":  "earlier messages",
 	"internal/agents/model conversation": "results of tools",
 	"internal/agents/model shown":        "results of tools",
-	"internal/agents/model instructions": "-", // the operator's system prompt
 	"internal/agents/model request":      "-", // messages of fit, tools of toolsFor
 	"internal/agents/model turn":         "-", // the model's own message
 	"internal/agents/model runTool":      "the description of an agent",
@@ -112,7 +111,7 @@ var paths = map[string]string{
 	"internal/parts/aguifront appendHistory":  "the caller's message",
 	"internal/parts/openaifront writeMessage": "-", // the answer of an agent to its caller
 	"internal/parts/openaifront newParts":     "-", // the answer of an agent to its caller
-	"internal/agents/model arrive":            "the notice that dispatched work",
+	"internal/agents/model apply":             "the notice that dispatched work",
 }
 
 // labellers are functions whose results have labels: a path without a builder uses one of them.

@@ -24,9 +24,8 @@ const patience = 4 * time.Minute
 type Server struct {
 	dir, node            string
 	port, api, dist, epm int
-	tls                  string  // the lines of the configuration; empty without TLS
-	first                *Server // of the cluster; nil for the first one, and for a broker of its own
-	tools                string  // the folder of the broker's programs
+	tls                  string // the lines of the configuration; empty without TLS
+	tools                string // the folder of the broker's programs
 	epmd, broker         *exec.Cmd
 	log                  *os.File
 	release              []func() // release the ports
@@ -43,22 +42,6 @@ func Start(tb testing.TB) *Server {
 func StartTLS(tb testing.TB, cert, key string) *Server {
 	tb.Helper()
 	return start(tb, &Server{tls: fmt.Sprintf("ssl_options.certfile = %s\nssl_options.keyfile = %s\n", cert, key)})
-}
-
-// StartCluster runs a broker of three nodes until tb ends.
-func StartCluster(tb testing.TB) []*Server {
-	tb.Helper()
-	nodes := []*Server{Start(tb)}
-	for len(nodes) < 3 {
-		s := start(tb, &Server{first: nodes[0]})
-		for _, args := range [][]string{{"stop_app"}, {"join_cluster", nodes[0].node}, {"start_app"}} {
-			if _, err := s.ctl(args...); err != nil {
-				tb.Fatal(err)
-			}
-		}
-		nodes = append(nodes, s)
-	}
-	return nodes
 }
 
 // Run runs a broker for a program that is no test, such as a bench. Its caller must call End.
@@ -119,9 +102,6 @@ func (s *Server) prepare() error {
 		return err
 	}
 	s.node = fmt.Sprintf("parley%d@localhost", s.port)
-	if s.first != nil {
-		s.epm = s.first.epm
-	}
 	config := fmt.Sprintf("management.tcp.port = %d\nmanagement.tcp.ip = 127.0.0.1\n"+
 		"collect_statistics_interval = 1000\ndisk_free_limit.absolute = 1MB\n", s.api)
 	if s.tls != "" {
@@ -137,9 +117,6 @@ func (s *Server) prepare() error {
 		return err
 	}
 	s.log = log
-	if s.first != nil {
-		return nil
-	}
 	s.epmd = s.command("epmd", "-port", strconv.Itoa(s.epm), "-address", "127.0.0.1")
 	return s.epmd.Start()
 }
@@ -158,13 +135,10 @@ func (s *Server) takePorts() error {
 
 // command returns a command with the environment of the broker.
 func (s *Server) command(path string, args ...string) *exec.Cmd {
-	cmd, home := exec.Command(path, args...), s.dir
-	if s.first != nil {
-		home = s.first.dir // it has the cookie
-	}
+	cmd := exec.Command(path, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(),
-		"HOME="+home, "RUNNING_UNDER_SYSTEMD=true", // so that the script replaces itself with the broker
+		"HOME="+s.dir, "RUNNING_UNDER_SYSTEMD=true", // so that the script replaces itself with the broker
 		"ERL_EPMD_PORT="+strconv.Itoa(s.epm), "ERL_EPMD_ADDRESS=127.0.0.1", "ERL_CRASH_DUMP_BYTES=0",
 		"RABBITMQ_NODENAME="+s.node, "RABBITMQ_DIST_PORT="+strconv.Itoa(s.dist),
 		"RABBITMQ_MNESIA_BASE="+filepath.Join(s.dir, "data"), "RABBITMQ_LOG_BASE="+s.dir, "RABBITMQ_LOGS=-",
