@@ -81,9 +81,6 @@ func newReconciler() *reconciler {
 	return &reconciler{wake: wake.New(), tasks: make(map[*live]int64)}
 }
 
-// full reports whether the limit is reached.
-func (d *reconciler) full() bool { return d.size.Load() >= maxUncertainBytes }
-
 // take removes and returns the tasks with their references.
 func (d *reconciler) take() []*live {
 	d.mu.Lock()

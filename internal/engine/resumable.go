@@ -378,11 +378,6 @@ type extras struct {
 
 func (s *extras) empty() bool { return s.checkpoint.blob == nil && len(s.records) == 0 }
 
-// extrasLocked returns the data that may be stored together with the events so far.
-func (r *run) extrasLocked() extras {
-	return extras{r.checkpoints.upTo(r.out.Last()), r.records.upTo(r.out.Last())}
-}
-
 // Journal implements agent.Call.Journal.
 func (r *run) Journal(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
