@@ -208,7 +208,7 @@ func (e *Engine) delegated(l *live, a *Answer) *agent.Delegated {
 // The requests are durable when it returns: a task that is canceled afterwards leaves no
 // running child behind, even if the hub crashes.
 func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
-	for h, err := range e.children(e.ctx, l.snapshot().Key) {
+	for h, err := range e.children(e.ctx, l.snapshot().Key, 0) {
 		if err != nil {
 			return fmt.Errorf("cancel children of %s: %w", l.ref.id, err)
 		}
@@ -225,10 +225,11 @@ func (e *Engine) cancelChildren(l *live, c *op.Caller) error {
 	return nil
 }
 
-// children returns the tasks to which a task has delegated, in the order in which they were created.
-func (e *Engine) children(ctx context.Context, parent task.Key) iter.Seq2[*task.Head, error] {
+// children returns the tasks to which a task has delegated, with keys above after, in the order in which they were
+// created.
+func (e *Engine) children(ctx context.Context, parent, after task.Key) iter.Seq2[*task.Head, error] {
 	return func(yield func(*task.Head, error) bool) {
-		for after := task.Key(0); ; {
+		for {
 			heads, err := task.Children(ctx, e.store, parent, after, childPage)
 			if err != nil {
 				yield(nil, err)
@@ -251,7 +252,7 @@ func (e *Engine) children(ctx context.Context, parent task.Key) iter.Seq2[*task.
 // thousand.
 func (e *Engine) AwaitedChild(ctx context.Context, parent task.Key) (*task.Head, error) {
 	n := 0
-	for h, err := range e.children(ctx, parent) {
+	for h, err := range e.children(ctx, parent, 0) {
 		if err != nil {
 			return nil, fmt.Errorf("children of task %d: %w", parent, err)
 		}
@@ -456,7 +457,7 @@ func (s *spending) count(ctx context.Context, r *run) error {
 		return nil
 	}
 	begun := 0
-	for _, err := range r.engine.children(ctx, r.live.snapshot().Key) {
+	for _, err := range r.engine.children(ctx, r.live.snapshot().Key, 0) {
 		if err != nil {
 			return err
 		}

@@ -325,27 +325,24 @@ func noMemory(context.Context, int64) (*membudget.Hold, error) { return nil, err
 // addChildren adds the children of a task that are not in the tree yet.
 func (t *tree) addChildren(ctx context.Context, n *treeNode) error {
 	e := t.engine
-	for !n.More {
-		heads, err := task.Children(ctx, e.store, n.Head.Key, n.after, childPage)
+	if n.More {
+		return nil
+	}
+	for h, err := range e.children(ctx, n.Head.Key, n.after) {
 		if err != nil {
 			return fmt.Errorf("children of %s: %w", n.Head.ID, err)
 		}
-		for i := range heads {
-			if n.More = len(t.all) >= maxTree; n.More {
-				return nil
-			}
-			child := &treeNode{Node: Node{Head: heads[i], Parent: n.Head.ID, Depth: n.Depth + 1}}
-			if !child.Ended() {
-				if child.live, err = e.open(ctx, ref{heads[i].Owner, heads[i].ID}); err != nil {
-					return fmt.Errorf("children of %s: %w", n.Head.ID, err)
-				}
-			}
-			n.after = heads[i].Key
-			t.add(child)
-		}
-		if len(heads) < childPage {
+		if n.More = len(t.all) >= maxTree; n.More {
 			break
 		}
+		child := &treeNode{Node: Node{Head: *h, Parent: n.Head.ID, Depth: n.Depth + 1}}
+		if !child.Ended() {
+			if child.live, err = e.open(ctx, ref{h.Owner, h.ID}); err != nil {
+				return fmt.Errorf("children of %s: %w", n.Head.ID, err)
+			}
+		}
+		n.after = h.Key
+		t.add(child)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package adminapi
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -23,6 +22,8 @@ type waits struct {
 	// their own tasks.
 	details bool
 	blocked map[task.Key]engine.Blockage
+	// children are the tasks of other agents that running tasks wait for, by the keys of the latter.
+	children map[task.Key]*task.Head
 	// store is the reason that holds up all tasks; nil if the store works.
 	store *adminjson.Waiting
 	// entries are the agents of the tasks in the directory; nil for those that are not in it.
@@ -33,19 +34,23 @@ type waits struct {
 // tasks.
 func (h *Handler) waiting(r *http.Request, heads ...*task.Head) []*adminjson.Waiting {
 	all := make([]*adminjson.Waiting, len(heads))
-	var open []task.Key
-	for _, t := range heads {
-		if !t.State.Terminal() {
-			open = append(open, t.Key)
-		}
-	}
-	if h.Logs == nil || len(open) == 0 {
+	if h.Logs == nil {
 		return all
 	}
 	w := &waits{
-		Handler: h, r: r, details: h.mayRead(r, policy.AdminAgents), blocked: h.Logs.Blockages(open...),
-		entries: make(map[task.Agent]*directory.Entry),
+		Handler: h, r: r, details: h.mayRead(r, policy.AdminAgents),
+		children: make(map[task.Key]*task.Head), entries: make(map[task.Agent]*directory.Entry),
 	}
+	var open []task.Key
+	for _, t := range heads {
+		if !t.State.Terminal() {
+			open = w.follow(append(open, t.Key), t)
+		}
+	}
+	if len(open) == 0 {
+		return all
+	}
+	w.blocked = h.Logs.Blockages(open...)
 	for _, c := range h.Hub.Ready(r.Context()) {
 		if c.Name == "store" && !c.OK {
 			w.store = reason(adminjson.WaitsForStore, "", "the hub cannot write its store%s", w.cause(c.Detail))
@@ -57,6 +62,19 @@ func (h *Handler) waiting(r *http.Request, heads ...*task.Head) []*adminjson.Wai
 		}
 	}
 	return all
+}
+
+// follow notes the tasks for which a task waits, each for the next one, and adds their keys to keys.
+func (w *waits) follow(keys []task.Key, t *task.Head) []task.Key {
+	for t.Run.Dispatch == task.Claimed {
+		child, err := w.Logs.AwaitedChild(w.r.Context(), t.Key)
+		if err != nil || child == nil {
+			break // after an error, the next look finds it
+		}
+		w.children[t.Key] = child
+		keys, t = append(keys, child.Key), child
+	}
+	return keys
 }
 
 // of returns why a task that has not ended does not proceed.
@@ -108,11 +126,10 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 
 // delegated returns why the task does not proceed to which a task has delegated; nil if there is none.
 func (w *waits) delegated(t *task.Head, name task.Agent) *adminjson.Waiting {
-	child, err := w.Logs.AwaitedChild(w.r.Context(), t.Key)
-	if err != nil || child == nil {
-		return nil // at the next look
+	child := w.children[t.Key]
+	if child == nil {
+		return nil
 	}
-	maps.Copy(w.blocked, w.Logs.Blockages(child.Key))
 	why := w.of(child)
 	code := adminjson.WaitsForChild
 	if !why.Held() {
