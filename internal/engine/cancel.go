@@ -76,10 +76,8 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 // startCancel carries out a cancel request in a goroutine of its own. The request must be
 // assigned to the caller: see claimCancel.
 func (e *Engine) startCancel(l *live, c *cancelCall) {
-	e.live.retain(l)
 	at := l.snapshot().CancelAt
-	started := e.work.run(func() {
-		defer e.live.release(l)
+	e.background(l, func() {
 		e.cancelTask(l, c.caller, c.request)
 		l.releaseCancel()
 		switch h := l.snapshot(); {
@@ -89,9 +87,6 @@ func (e *Engine) startCancel(l *live, c *cancelCall) {
 			e.scheduleRepair(l, nil)
 		}
 	})
-	if !started {
-		e.live.release(l)
-	}
 }
 
 // attendCancel carries out the cancel request of a task that this hub holds, unless a goroutine does. It is
@@ -100,17 +95,25 @@ func (e *Engine) attendCancel(l *live) {
 	if h := l.snapshot(); h.CancelAt == 0 || h.State.Terminal() || h.Run.Holder != e.ownHolder() {
 		return
 	}
-	e.live.retain(l)
-	started := e.work.run(func() {
-		defer e.live.release(l)
+	e.background(l, func() {
 		if err := e.recoverCancel(l); err != nil {
 			e.cfg.Logger.Error("cancel task", "task", l.ref.id, "error", err)
 			e.scheduleRepair(l, nil)
 		}
 	})
+}
+
+// background runs f in a goroutine that keeps l loaded. It reports false, and does not run f, if the engine stops.
+func (e *Engine) background(l *live, f func()) bool {
+	e.live.retain(l)
+	started := e.work.run(func() {
+		defer e.live.release(l)
+		f()
+	})
 	if !started {
 		e.live.release(l)
 	}
+	return started
 }
 
 // claimCancel assigns the cancel request to the caller. It reports whether no other

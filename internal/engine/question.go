@@ -180,17 +180,13 @@ func (e *Engine) startReply(l *live) {
 		e.endQuestionSpan(l)
 		return
 	}
-	e.live.retain(l)
 	version := posed(&h) // a copy of the head would cost each run an allocation
-	if !e.work.run(func() {
-		defer e.live.release(l)
+	e.background(l, func() {
 		e.replyTo(l, version)
 		if h := l.snapshot(); h.State != task.Working || e.runs.Err() != nil {
 			e.endQuestionSpan(l)
 		}
-	}) {
-		e.live.release(l)
-	}
+	})
 }
 
 // replyTo answers a question, and retries until the store works.

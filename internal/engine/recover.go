@@ -351,15 +351,9 @@ func (e *Engine) rouse(l *live, begun func()) {
 // enqueueLater is enqueueAs on a goroutine of its own, so that the claims of several tasks share
 // commits.
 func (e *Engine) enqueueLater(l *live, s ticket) {
-	e.live.retain(l)
-	started := e.work.run(func() {
-		defer e.live.release(l)
-		e.enqueueAs(s)
-	})
-	if !started { // the engine stops
+	if !e.background(l, func() { e.enqueueAs(s) }) {
 		l.endRouse()
 		s.hasBegun()
-		e.live.release(l)
 	}
 }
 
