@@ -49,7 +49,7 @@ var _ Store = task.Store(nil)
 // Reader computes graphs.
 type Reader struct {
 	store Store
-	turn  chan struct{} // has room for the one that uses kept
+	turn  chan struct{} // guards kept; holds a value while a goroutine uses it
 	kept  map[time.Duration]kept
 }
 

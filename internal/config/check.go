@@ -133,7 +133,7 @@ func checkURL(d *yamlfile.Decoder, key, text string) {
 	}
 }
 
-// checkTraceURL reports a template for addresses of traces that has no place for the id, or is no address with one.
+// checkTraceURL reports a template without {trace_id}, and one that is no URL once the id is filled in.
 func checkTraceURL(d *yamlfile.Decoder, template string) {
 	const key, place = "telemetry.trace_url", "{trace_id}"
 	if template == "" {

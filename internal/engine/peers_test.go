@@ -613,7 +613,7 @@ func TestCancelAtConflict(t *testing.T) {
 	<-done
 }
 
-// Two hubs store a cancel request for one task: the one that runs it does so second, and carries it out.
+// Two hubs try to cancel one task at the same time. The hub that runs it stores its request second, and still cancels it.
 func TestCancelAtTwoHubs(t *testing.T) {
 	t.Parallel()
 	h, began := new(hubs), make(chan context.Context, 1)

@@ -60,9 +60,8 @@ type Config struct {
 	// Transport sends the requests. If nil, a transport is created that dials only the
 	// addresses that Allow permits.
 	Transport http.RoundTripper
-	// Holds reports whether this Dispatcher is the one that delivers the webhooks of a task, of several
-	// with the same Store in different processes. It must return at once. If nil, the Dispatcher is the
-	// only one.
+	// Holds reports whether this Dispatcher delivers the webhooks of a task, where Dispatchers of several
+	// processes share a Store. It must not block. If nil, this Dispatcher delivers all of them.
 	Holds func(task.Key) bool
 	// Version is the version of the program, for the User-Agent.
 	Version string

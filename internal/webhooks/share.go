@@ -109,7 +109,7 @@ const followEvery = 50 * time.Millisecond
 // maxHinted is the number of tasks of which Follow keeps the keys.
 const maxHinted = 4096
 
-// Follow is Refresh for some tasks, soon. It returns at once.
+// Follow reads the webhooks of some tasks again, in the background. It does not block.
 func (d *Dispatcher) Follow(keys []task.Key) {
 	if d.cfg.Holds == nil || len(keys) == 0 {
 		return

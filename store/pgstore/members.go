@@ -198,7 +198,7 @@ type membership struct {
 	side
 	o     *Options
 	epoch *atomic.Int64
-	// view is the one that the last renewal has stated.
+	// view is the View of the last renewal.
 	view atomic.Int64
 }
 

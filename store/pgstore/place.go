@@ -109,9 +109,9 @@ func dial(ctx context.Context, p *place) (c *conn, err error) {
 	return c, nil
 }
 
-// prepareFor makes a connection to p ready for statements. A pooler is known by its answer to the startup, which
-// names another process than the one that executes statements. Which session it gives to the next transaction
-// depends on its configuration, which may change.
+// prepareFor makes a connection to p ready for statements. A pooler gives itself away: its answer to the startup
+// names one process, and another executes the statements. Its configuration, which may change, decides which
+// session the next transaction gets.
 func (c *conn) prepareFor(ctx context.Context, p *place) error {
 	sessions := p.direct
 	if !sessions {

@@ -100,7 +100,7 @@ type system struct {
 	t       *testing.T
 	server  *pgtest.Server
 	store   *url.URL // of the database, for the superuser
-	used    *url.URL // the one that hubs use: of the database or the pooler
+	used    *url.URL // where hubs connect: the database, or the pooler in front of it
 	broker  *broker
 	pooler  *pgtest.Pooler // nil without one
 	record  string         // the file of the effects of programs

@@ -50,7 +50,7 @@ type turnView struct {
 	Entries []entryView
 	// Cut is set if entries between are not shown.
 	Cut bool
-	// Live is set for the one that the script follows after the version Cursor. Revision is that of its
+	// Live is set if the script follows this task, from the version after Cursor. Revision is the revision of its
 	// summary.
 	Live     bool
 	Cursor   int64

@@ -194,8 +194,8 @@ func (l lines) await(t *testing.T, text string) {
 	}
 }
 
-// While a database is away, its owners get ErrPartly at once, and all others are served, new ones too. Lists of
-// all owners have the tasks of the others. When it is back, nothing is missing.
+// While a database is away, requests of its owners fail with ErrPartly without waiting, and all others are served,
+// including new ones. Lists of all owners have the tasks of the others. When it is back, nothing is missing.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	far := pgtest.Start(t)

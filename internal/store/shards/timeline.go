@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/store/pgstore"
 )
 
-// mergeMost is the number of commits of a shard that are merged at once.
+// mergeMost is the largest number of commits of a shard that one pass merges.
 const mergeMost = 4096
 
 // AddNotices implements task.Timeline: notices are in the home.
