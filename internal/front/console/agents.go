@@ -88,13 +88,7 @@ func matches(a *adminjson.Agent, text string) bool {
 	for _, s := range a.Skills {
 		all = append(all, s.ID, s.Name)
 	}
-	have := strings.ToLower(strings.Join(all, "\n"))
-	for w := range strings.FieldsSeq(strings.ToLower(text)) {
-		if !strings.Contains(have, w) {
-			return false
-		}
-	}
-	return true
+	return hasWords(text, all...)
 }
 
 // queues returns the queues of agents with workers.

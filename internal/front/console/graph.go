@@ -54,7 +54,7 @@ func (callsView) Times() any { return graphTimes }
 type callRow struct {
 	adminjson.Call
 	Rate string
-	// To is the query of the list of the tasks.
+	// Tasks is the query of the list with its tasks.
 	Tasks string
 }
 
@@ -173,7 +173,7 @@ type node struct {
 	Name, Label string
 	Agent       bool
 	X, Y        int
-	// Failed is the tone of the failures of an agent.
+	// Tone is the colour class of an agent, by the share of its failures.
 	Tone          string
 	Tasks, Failed int
 	layer         int
