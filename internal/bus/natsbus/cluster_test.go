@@ -13,7 +13,7 @@ import (
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	testenv.Long(t, "a cluster of NATS")
-	c := natstest.StartCluster(t, natstest.Current(t))
+	c := natstest.StartCluster(t, natstest.Current(t), 3)
 	var nodes []bustest.Node
 	for _, s := range c.Servers {
 		nodes = append(nodes, bustest.Node{Kill: func(t *testing.T) { s.Stop(t) }, Start: func(t *testing.T) { s.Start(t) }})
@@ -24,4 +24,12 @@ func TestCluster(t *testing.T) {
 	if err != nil || s.CachedInfo().Config.Replicas != 3 {
 		t.Errorf("stream = %+v, %v; want 3 replicas", s, err)
 	}
+}
+
+// TestSmallCluster: two servers cannot keep three replicas, and one of them keeps the queues.
+func TestSmallCluster(t *testing.T) {
+	t.Parallel()
+	testenv.Long(t, "a cluster of NATS")
+	c := natstest.StartCluster(t, natstest.Current(t), 2)
+	bustest.Cluster(t, open(t, c.URL, natsbus.Options{}), open(t, c.URL, natsbus.Options{}), nil)
 }

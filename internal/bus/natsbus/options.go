@@ -48,8 +48,8 @@ type Options struct {
 	Stream string
 	// Memory makes a new stream keep everything in memory.
 	Memory bool
-	// Replicas is the number of servers that store a new stream. Zero means three on a cluster, and one on a
-	// single server.
+	// Replicas is the number of servers that store a new stream. Zero means three if as many servers of a
+	// cluster are up, and one otherwise.
 	Replicas int
 	// MaxBytes is the size limit of a new stream. Zero means no limit but the server's.
 	MaxBytes int64

@@ -21,6 +21,9 @@ const (
 	codeStoreFailed  jetstream.ErrorCode = 10077 // maximum bytes, or a disk that is full
 )
 
+// codeInProcess is the error code of a cluster whose servers still store a message with the same id.
+const codeInProcess jetstream.ErrorCode = 10158
+
 // firstPause and lastPause are the first and the longest pause between two tries at a stream
 // that does not answer.
 const (
@@ -83,7 +86,7 @@ func (b *Bus) store(ctx context.Context, m *nats.Msg) error {
 	}
 }
 
-// try publishes m once. The error is bus.ErrUnknown if no response came.
+// try publishes m once. The error is bus.ErrUnknown if no response came, or an earlier try may still succeed.
 func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
 	ctx, enough := context.WithTimeoutCause(ctx, b.options.Timeout/4, errSilent)
 	defer enough()
@@ -93,6 +96,10 @@ func (b *Bus) try(ctx, up context.Context, m *nats.Msg) error {
 	_, err := b.js.PublishMsg(ctx, m, jetstream.WithRetryAttempts(0))
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), bus.ErrUnknown)
+	}
+	var api *jetstream.APIError
+	if errors.As(err, &api) && api.ErrorCode == codeInProcess {
+		return fmt.Errorf("%w: %w", err, bus.ErrUnknown)
 	}
 	return err
 }

@@ -102,10 +102,13 @@ func (b *Bus) undeclare() {
 	b.declared = false
 }
 
-// errCodeNoCluster is the code with which a single server refuses replicas.
-const errCodeNoCluster jetstream.ErrorCode = 10074
+// The codes with which a single server, and a cluster with less than three servers that are up, refuses three replicas.
+const (
+	errCodeNoCluster jetstream.ErrorCode = 10074
+	errCodeNoPeers   jetstream.ErrorCode = 10005
+)
 
-// create creates the stream, unless given otherwise with three replicas on a cluster.
+// create creates the stream, unless given otherwise with three replicas where the servers can keep them.
 func (b *Bus) create(ctx context.Context) (jetstream.Stream, error) {
 	c := b.streamConfig()
 	if c.Replicas > 0 {
@@ -114,7 +117,7 @@ func (b *Bus) create(ctx context.Context) (jetstream.Stream, error) {
 	c.Replicas = 3
 	s, err := b.js.CreateStream(ctx, c)
 	var api *jetstream.APIError
-	if errors.As(err, &api) && api.ErrorCode == errCodeNoCluster {
+	if errors.As(err, &api) && (api.ErrorCode == errCodeNoCluster || api.ErrorCode == errCodeNoPeers) {
 		c.Replicas = 1
 		return b.js.CreateStream(ctx, c)
 	}

@@ -151,12 +151,12 @@ type Cluster struct {
 	URL string
 }
 
-// StartCluster starts a cluster of three servers, which ends with t.
-func StartCluster(t testing.TB, p Program) *Cluster {
+// StartCluster starts a cluster of n servers, which ends with t.
+func StartCluster(t testing.TB, p Program, n int) *Cluster {
 	t.Helper()
 	c := new(Cluster)
 	var routes, urls []string
-	for i := range 3 {
+	for i := range n {
 		port := strconv.Itoa(testenv.Port(t))
 		routes = append(routes, "nats-route://127.0.0.1:"+port)
 		c.Servers = append(c.Servers, &Server{program: p, extra: fmt.Sprintf("server_name: n%d\ncluster {\n  name: test\n  listen: \"127.0.0.1:%s\"\n", i, port)})
