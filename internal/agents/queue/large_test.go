@@ -166,13 +166,13 @@ func TestLargeNATS(t *testing.T) {
 	var pieces atomic.Int64
 	h.startWorker(mirror, func(w *worker.Worker) {
 		w.Bus = &wire{Bus: w.Bus, drop: func(e *bus.Envelope) bool {
-			if e.Type == protocol.TypePiece && pieces.Add(1) == 5 {
+			if e.Type == protocol.TypePiece && pieces.Add(1) == 3 {
 				close(half)
 			}
 			return false
 		}}
 	})
-	pixels := image(5 << 20)
+	pixels := image(2 << 20)
 	began := time.Now()
 	id := h.send(returnImmediately(show("first", pixels))).Head.ID
 	<-half
