@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -212,6 +213,12 @@ func TestRefusalOfALargeRequestArrives(t *testing.T) {
 // sendsFirst sends a request with a body of that size, and then reads the first line of the answer.
 func sendsFirst(t *testing.T, h *hubtest.Hub, head string, size int, chunked bool) string {
 	t.Helper()
+	piece, end := strings.Repeat("x", 1<<20), ""
+	head += fmt.Sprintf("Content-Length: %d\r\n\r\n", size)
+	if chunked {
+		head = strings.Replace(head, fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked", 1)
+		piece, end = fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece), "0\r\n\r\n"
+	}
 	conn, err := net.Dial("tcp", h.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -219,16 +226,17 @@ func sendsFirst(t *testing.T, h *hubtest.Hub, head string, size int, chunked boo
 	defer conn.Close()
 	stop := context.AfterFunc(t.Context(), func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	piece, end := strings.Repeat("x", 1<<20), ""
-	head += fmt.Sprintf("Content-Length: %d\r\n\r\n", size)
-	if chunked {
-		head = strings.Replace(head, fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked", 1)
-		piece, end = fmt.Sprintf("%x\r\n%s\r\n", len(piece), piece), "0\r\n\r\n"
-	}
-	for _, text := range []string{head, strings.Repeat(piece, size>>20), end} {
-		if _, err := conn.Write([]byte(text)); err != nil {
+	send := func(text string) {
+		if _, err := io.WriteString(conn, text); err != nil {
 			t.Fatalf("send: %v", err)
 		}
+	}
+	send(head)
+	for range size >> 20 {
+		send(piece)
+	}
+	if end != "" {
+		send(end)
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
