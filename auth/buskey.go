@@ -38,7 +38,7 @@ func (p *Principal) checkBusRole() error {
 		return fmt.Errorf("a key with the role %s is only for workers of that agent and cannot have another role", p.Roles[i])
 	}
 	if p.Org != "" {
-		return errors.New("a key for workers has no owner: it makes no tasks")
+		return errors.New("a worker's key cannot have an owner: it creates no tasks")
 	}
 	name := strings.TrimPrefix(p.Roles[i], RoleBus)
 	if len(name) > maxBusAgent {
@@ -67,7 +67,7 @@ func (r *Keyring) Worker(ctx context.Context, text, from string) (Key, error) {
 			if _, ok := k.BusAgent(); ok {
 				return *k, nil
 			}
-			a.flaw = "a key for callers was shown at the bus"
+			a.flaw = "a key for callers was presented to the bus"
 		}
 	}
 	return Key{}, r.refuse(ctx, &Request{RemoteAddr: from}, a)

@@ -96,7 +96,7 @@ func TestRoleOfWorkers(t *testing.T) {
 		"fine":       {auth.Principal{Roles: []string{"bus:Paper_Finder-2.x"}}, ""},
 		"with admin": {auth.Principal{Roles: []string{"admin", "bus:a"}}, "cannot have another role"},
 		"two":        {auth.Principal{Roles: []string{"bus:a", "bus:b"}}, "cannot have another role"},
-		"owner":      {auth.Principal{Org: "acme", Roles: []string{"bus:a"}}, "has no owner"},
+		"owner":      {auth.Principal{Org: "acme", Roles: []string{"bus:a"}}, "cannot have an owner"},
 		"nobody":     {auth.Principal{Roles: []string{"bus:"}}, "must name an agent"},
 		"all":        {auth.Principal{Roles: []string{"bus:*"}}, "must name an agent"},
 		"rest":       {auth.Principal{Roles: []string{"bus:a.>"}}, "must name an agent"},

@@ -91,10 +91,10 @@ const (
 	flawProxied = "forwarded by a proxy to a hub without keys"
 	flawEmpty   = "empty credentials"
 	flawLong    = "credentials are too long"
-	flawScheme  = "unknown scheme of authorization"
-	flawTwo     = "different credentials in one request"
+	flawScheme  = "unknown authorization scheme"
+	flawTwo     = "conflicting credentials in one request"
 	flawUnknown = "unknown key"
-	flawBus     = "a key for workers at the bus was shown by a caller"
+	flawBus     = "a caller presented a worker's key"
 )
 
 // credential returns the single credential of a request, or its flaw. A request without

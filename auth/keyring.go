@@ -348,7 +348,7 @@ func (r *Keyring) Add(ctx context.Context, k *Key) error {
 func checkKey(k *Key) error {
 	switch {
 	case k.ID == "" || !plain(k.ID):
-		return errors.New("the id is not one")
+		return errors.New("the id is empty or has a character other than letters, digits, - and _")
 	case k.Hash == [32]byte{}:
 		return errors.New("the hash is missing")
 	case k.Configured:

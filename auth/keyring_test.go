@@ -406,7 +406,7 @@ func TestFailuresAreLogged(t *testing.T) {
 			{"X-Api-Key: sk-something-else-0815", `reason="unknown key" key=sk-s…`},
 			{"X-Api-Key: \x1b[2Jsomething-else", `reason="unknown key"` + "\n"},
 			{"X-Api-Key: short", `reason="unknown key"` + "\n"},
-			{"Authorization: Basic " + text, `reason="unknown scheme of authorization"` + "\n"},
+			{"Authorization: Basic " + text, `reason="unknown authorization scheme"` + "\n"},
 			{"X-Api-Key: " + strings.Repeat("k", 2000), `reason="credentials are too long"` + "\n"},
 		} {
 			log.Reset()

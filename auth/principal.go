@@ -82,7 +82,7 @@ func (p *Principal) For(r *Request) (*Principal, error) {
 	}
 	org := trim(named[0])
 	if len(named) > 1 {
-		return nil, apierror.New(a2a.ErrInvalidRequest, "%s is given %d times", HeaderOwner, len(named))
+		return nil, apierror.New(a2a.ErrInvalidRequest, "%s appears %d times", HeaderOwner, len(named))
 	}
 	switch {
 	case org != "" && org == p.Org:

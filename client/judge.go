@@ -20,7 +20,7 @@ import (
 const judgeTimeout = time.Minute
 
 // ErrNoVerdict is returned for an answer without a verdict.
-var ErrNoVerdict = errors.New("the judge has given no verdict")
+var ErrNoVerdict = errors.New("the judge gave no verdict")
 
 // Judge is an agent that grades the output of other agents. Only URL is required.
 type Judge struct {

@@ -150,7 +150,7 @@ func TestAnswerWithoutVerdict(t *testing.T) {
 		t.Error("a judge that is not there has judged")
 	}
 	if _, err := j.Judge(t.Context(), &client.Case{ToolCalls: []client.ToolCall{{Args: func() {}}}}); err == nil {
-		t.Error("a case that is no JSON was judged")
+		t.Error("a case that is not JSON was judged")
 	}
 }
 

@@ -37,7 +37,7 @@ func partPeer(t *testing.T, calls *atomic.Int64) (*httptest.Server, *client.Clie
 		case strings.HasSuffix(r.URL.Path, "/gone"):
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusGone)
-			fmt.Fprint(w, `{"error":{"code":410,"status":"NOT_FOUND","message":"the part is kept no longer"}}`)
+			fmt.Fprint(w, `{"error":{"code":410,"status":"NOT_FOUND","message":"the part has expired"}}`)
 		case strings.HasSuffix(r.URL.Path, "/away"):
 			http.Redirect(w, r, strings.Replace(s.URL, "127.0.0.1", "localhost", 1)+"/v1/parts/t/d", http.StatusFound)
 		default:

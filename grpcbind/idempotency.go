@@ -23,7 +23,7 @@ func (s *base) keyed(ctx context.Context, in *op.Send) error {
 	case len(values) == 1 && values[0] != "":
 		in.Key = values[0]
 	case len(values) > 0:
-		return apierror.Field(a2a.ErrInvalidParams, keyIdempotency, "must have one value, which is not empty")
+		return apierror.Field(a2a.ErrInvalidParams, keyIdempotency, "must have exactly one non-empty value")
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func decode[T any](ctx context.Context, s *base, in input, read func(params []by
 	params, err := protojson.Marshal(in.message)
 	if err != nil {
 		// Only values that JSON cannot represent: NaN, an empty Value, an invalid timestamp.
-		return nil, apierror.New(a2a.ErrInvalidParams, "a value of the request has no form in JSON: %v", err)
+		return nil, apierror.New(a2a.ErrInvalidParams, "a value in the request cannot be represented in JSON: %v", err)
 	}
 	if size > membudget.Small {
 		proto.Reset(in.message) // gRPC keeps it until the end of the call

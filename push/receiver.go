@@ -144,7 +144,7 @@ func (rc *Receiver) receive(w http.ResponseWriter, r *http.Request) error {
 func acceptable(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return refuse(http.StatusMethodNotAllowed, "notifications are sent with POST")
+		return refuse(http.StatusMethodNotAllowed, "notifications must be sent with POST")
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && kind != "application/a2a+json" {

@@ -108,7 +108,7 @@ func signed(h http.Header) (id, timestamp string, err error) {
 		case len(v) == 0 || v[0] == "":
 			return "", "", unverified("%s is missing", name)
 		case len(v) > 1:
-			return "", "", unverified("%s is there %d times", name, len(v))
+			return "", "", unverified("%s appears %d times", name, len(v))
 		}
 	}
 	return h.Get(headerID), h.Get(headerTimestamp), nil

@@ -223,7 +223,7 @@ func toRefusal(err error) error {
 	case errors.Is(err, a2a.ErrTaskNotFound):
 		return hubclient.NotFoundf("the agent has no such task, or it has ended: leave task_id out")
 	case errors.As(err, &e):
-		return hubclient.Refusef("the agent refuses (status %d)", e.Status)
+		return hubclient.Refusef("the agent rejected the request (status %d)", e.Status)
 	}
 	return err
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // errNotFetched is shown to callers.
-var errNotFetched = a2a.NewError(a2a.ErrInternalError, "the message has not arrived as it was sent: its content and its SHA-256 differ")
+var errNotFetched = a2a.NewError(a2a.ErrInternalError, "the message changed in transit: its content does not match its SHA-256")
 
 // fetch gets the content of work that is too large for an envelope. The content is used only
 // once it is complete and its hash is right.

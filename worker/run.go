@@ -321,7 +321,7 @@ func (r *run) listen(ctx context.Context) error {
 		}
 		all, err := protocol.Split(d.Envelope)
 		if err != nil {
-			r.Logger.Warn("batch ignored, or a part of it", "agent", r.Name, "error", err)
+			r.Logger.Warn("batch ignored in whole or in part", "agent", r.Name, "error", err)
 		}
 		for _, e := range all {
 			r.handle(ctx, e)

@@ -111,7 +111,7 @@ func (r *router) handler(ctx context.Context) (*Skill, error) {
 		ids = append(ids, r.skills[i].ID)
 	}
 	if asked == "" {
-		return nil, a2a.NewError(a2a.ErrInvalidParams, "a skill has to be named: "+strings.Join(ids, ", "))
+		return nil, a2a.NewError(a2a.ErrInvalidParams, "name a skill: "+strings.Join(ids, ", "))
 	}
 	return nil, a2a.NewError(a2a.ErrInvalidParams, fmt.Sprintf("there is no skill %q here: %s", asked, strings.Join(ids, ", ")))
 }

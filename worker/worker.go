@@ -83,7 +83,7 @@ func (w *Worker) newRun() (*run, error) {
 	r := &run{Worker: *w, jobs: make(map[jobKey]*job)}
 	switch {
 	case w.Bus == nil:
-		return bad("Bus is missing")
+		return bad("Bus is required")
 	case w.Executor == nil && len(w.Skills) == 0:
 		return bad("Executor or Skills is required")
 	case w.Executor != nil && len(w.Skills) > 0:
@@ -96,7 +96,7 @@ func (w *Worker) newRun() (*run, error) {
 		r.Name = task.AgentNamed(r.Card.Name)
 	}
 	if err := protocol.JobAt(r.Name).Check(); r.Name == "" || err != nil {
-		return bad("Name %q, which is to name a queue: %v", r.Name, err)
+		return bad("Name %q, which must be able to name a queue: %v", r.Name, err)
 	}
 	if len(w.Skills) > 0 {
 		router, err := newRouter(w.Skills)

@@ -61,7 +61,7 @@ const (
 func (c *Callbacks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "notifications are sent with POST", http.StatusMethodNotAllowed)
+		http.Error(w, "notifications must be sent with POST", http.StatusMethodNotAllowed)
 		return
 	}
 	to := c.find(path.Base(r.URL.Path))

@@ -109,10 +109,10 @@ func (a *Agent) fetch(ctx context.Context, o *peer.Options) (*card.Card, bool, e
 		return c, true, err
 	}
 	if known := a.known(u); known != nil {
-		a.logger().Info("card of the agent cannot be read; its last card is used", "agent", o.Name, "url", u.Redacted(), "error", err)
+		a.logger().Info("the agent's card cannot be read; using its last card", "agent", o.Name, "url", u.Redacted(), "error", err)
 		return known, false, nil
 	}
-	a.logger().Info("agent has no card that can be read; it is called where it is configured", "agent", o.Name, "url", u.Redacted(), "error", err)
+	a.logger().Info("the agent's card cannot be read; calls go to the configured URL", "agent", o.Name, "url", u.Redacted(), "error", err)
 	return a.Direct.card(u, o.Name), false, nil
 }
 

@@ -44,7 +44,7 @@ func (r *run) follow(ctx context.Context) bool {
 			r.end(statusUpdate([]byte(`{"state":"TASK_STATE_CANCELED"}`), nil))
 			return true
 		case refused(err):
-			return r.fail("refuses to report on the task: " + reason(err))
+			return r.fail("refused to report on the task: " + reason(err))
 		case withoutIdentity(err):
 			return r.fail(unreachableReason(err))
 		case unreadable(err):
@@ -158,7 +158,7 @@ func (r *run) find(ctx context.Context) bool {
 		case found != nil:
 			return r.passOne(ctx, found) || r.follow(ctx)
 		case ctx.Err() != nil:
-			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.sendReason())
+			return r.expired.Load() && r.fail("did not confirm in time whether it accepted the message"+r.sendReason())
 		case withoutIdentity(err):
 			return r.fail(unreachableReason(err) + "; it is unknown whether it has accepted the message")
 		case unreadable(err):
@@ -168,7 +168,7 @@ func (r *run) find(ctx context.Context) bool {
 			return r.handleUnknownOutcome(ctx)
 		}
 		if !pause(ctx, retryGap(tries)) {
-			return r.expired.Load() && r.fail("could not be asked in time whether it has accepted the message"+r.sendReason())
+			return r.expired.Load() && r.fail("did not confirm in time whether it accepted the message"+r.sendReason())
 		}
 	}
 }
@@ -202,9 +202,9 @@ func (r *run) handleUnknownOutcome(ctx context.Context) bool {
 	case answeredError(r.sendErr):
 		return r.fail(failedWith(r.sendErr))
 	case r.h.Task != "":
-		return r.fail("may or may not have accepted the answer: it is unknown whether it was accepted" + r.sendReason())
+		return r.fail("may or may not have accepted the answer" + r.sendReason())
 	}
-	return r.fail("may or may not have accepted the message: it is unknown whether it was accepted" + r.sendReason())
+	return r.fail("may or may not have accepted the message" + r.sendReason())
 }
 
 // failedWith returns the reason of a failure about which the agent has given an error: its words.
@@ -301,10 +301,10 @@ func (r *run) timeout(ctx context.Context) {
 		}
 	}
 	if r.h.Theirs {
-		r.fail("gave no answer before the deadline " + r.h.deadline().UTC().Format(time.RFC3339) + " of this work" + r.sendReason())
+		r.fail("did not answer before the deadline " + r.h.deadline().UTC().Format(time.RFC3339) + " of this work" + r.sendReason())
 		return
 	}
-	r.fail(fmt.Sprintf("gave no answer within %v", r.agent.timeout()) + r.sendReason())
+	r.fail(fmt.Sprintf("did not answer within %v", r.agent.timeout()) + r.sendReason())
 }
 
 // cancelWithin is how long the cancellation at a deadline may take.
@@ -323,9 +323,9 @@ func (r *run) refuse(err error) bool {
 		}
 	}
 	if errors.Is(err, a2a.ErrUnauthenticated) || errors.Is(err, a2a.ErrUnauthorized) {
-		return r.fail("refuses the hub's credentials: " + reason(err))
+		return r.fail("rejected the hub's credentials: " + reason(err))
 	}
-	return r.fail("does not accept the message: " + reason(err))
+	return r.fail("rejected the message: " + reason(err))
 }
 
 // refused reports whether err is a permanent error from the agent, which a retry does not

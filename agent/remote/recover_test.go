@@ -269,8 +269,8 @@ func TestNotReachable(t *testing.T) {
 		got := describe(p.hub.send(newSend("hi")))
 		if !strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" is not reachable: `) &&
 			// The message may have been sent on a connection that was still open.
-			!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" could not be asked in time whether it has accepted the message`) &&
-			!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" gave no answer in time; it is unknown whether it has accepted the message`) {
+			!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" did not confirm in time whether it accepted the message`) &&
+			!strings.HasPrefix(got, `TASK_STATE_FAILED agent "far" did not answer in time; it is unknown whether it accepted the message`) {
 			t.Errorf("the task is %s", got)
 		}
 		return true
@@ -283,7 +283,7 @@ func TestDeadline(t *testing.T) {
 		turn := make(chan struct{})
 		p := startPair(t, counting(turn), func(a *remote.Agent) { a.Timeout = limit })
 		a := p.hub.send(newSend("hi"))
-		if got := describe(a); !strings.HasPrefix(got, fmt.Sprintf(`TASK_STATE_FAILED agent "far" gave no answer within %v`, limit)) {
+		if got := describe(a); !strings.HasPrefix(got, fmt.Sprintf(`TASK_STATE_FAILED agent "far" did not answer within %v`, limit)) {
 			t.Logf("within %v the task is %s", limit, got)
 			return false // the peer has not accepted the message in time
 		}
@@ -376,9 +376,9 @@ func TestNothingSent(t *testing.T) {
 		"no card":      {answer(404, `{}`), nil, "is not reachable: card of "},
 		"broken card":  {answer(200, `{"name":`), nil, "is not reachable: card of "},
 		"card fails":   {answer(500, `{}`), nil, "is not reachable: card of "},
-		"card refused": {answer(401, `{}`), nil, "refuses the hub's credentials: card of "},
-		"no time":      {nil, answer(429, `{}`), "does not accept the message: run message: HTTP 429"},
-		"not now":      {nil, answer(503, `{}`), "does not accept the message: run message: HTTP 503"},
+		"card refused": {answer(401, `{}`), nil, "rejected the hub's credentials: card of "},
+		"no time":      {nil, answer(429, `{}`), "rejected the message: run message: HTTP 429"},
+		"not now":      {nil, answer(503, `{}`), "rejected the message: run message: HTTP 503"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -281,7 +281,7 @@ type piece struct {
 func canonical(raw []byte) ([]byte, error) {
 	body, _, err := a2ajson.Artifact(nil, raw, a2ajson.Options{Fill: true, EmptyParts: true})
 	if err != nil {
-		return nil, fmt.Errorf("an artifact that is none (%w): %w", err, a2a.ErrInvalidAgentResponse)
+		return nil, fmt.Errorf("an invalid artifact (%w): %w", err, a2a.ErrInvalidAgentResponse)
 	}
 	return body, nil
 }

@@ -230,7 +230,7 @@ func (r *run) send(ctx context.Context) bool {
 		case ctx.Err() != nil && !r.accepted() && notReceived(err):
 			return r.expired.Load() && r.fail(unreachableReason(err))
 		case ctx.Err() != nil && !r.accepted() && r.h.Task == "":
-			return r.expired.Load() && r.fail("gave no answer in time; it is unknown whether it has accepted the message")
+			return r.expired.Load() && r.fail("did not answer in time; it is unknown whether it accepted the message")
 		case ctx.Err() != nil:
 			return false
 		case r.accepted():
@@ -297,7 +297,7 @@ func untilRetry(began time.Time, err error, try int) time.Duration {
 // unaccepted handles a send that has failed although something may have arrived.
 func (r *run) unaccepted(ctx context.Context, err error) bool {
 	if err == nil {
-		return r.fail("gave no answer")
+		return r.fail("did not answer")
 	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) && r.h.Task != "" {
 		// The remote task may have failed with this message, without a report. A task that is
@@ -481,7 +481,7 @@ func (r *run) checkpoint() bool {
 	r.mu.Lock()
 	blob := r.h.encode()
 	r.mu.Unlock()
-	return r.call.Checkpoint(blob) == nil || !r.fail("has ids that are too long")
+	return r.call.Checkpoint(blob) == nil || !r.fail("sent ids that are too long")
 }
 
 // noChange is an event that changes nothing.
@@ -504,7 +504,7 @@ func unreadable(err error) bool { return errors.As(err, new(*peer.Unreadable)) }
 
 // failUnread ends a task of whose answer something cannot be read.
 func (r *run) failUnread(err error) bool {
-	what := "has sent an answer that cannot be read: " + reason(err)
+	what := "sent an unreadable answer: " + reason(err)
 	if r.agent.Broke != nil {
 		r.agent.Broke(what)
 	}

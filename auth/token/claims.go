@@ -27,15 +27,15 @@ func (i *Issuer) checkClaims(c *claims, now time.Time) error {
 	skew := i.skew()
 	switch {
 	case c.Issuer != i.URL:
-		return errors.New("it is of another issuer")
+		return errors.New("wrong issuer")
 	case c.Expiry == nil:
-		return errors.New("it has no end (exp)")
+		return errors.New("no expiry (exp)")
 	case now.After(c.Expiry.Time().Add(skew)):
 		return errors.New("it has expired")
 	case c.NotBefore != nil && now.Add(skew).Before(c.NotBefore.Time()):
-		return errors.New("it is not yet valid (nbf)")
+		return errors.New("not valid yet (nbf)")
 	case c.IssuedAt != nil && now.Add(skew).Before(c.IssuedAt.Time()):
-		return errors.New("it was issued in the future (iat)")
+		return errors.New("issued in the future (iat)")
 	case !goodSubject(c.Subject):
 		return errors.New("its subject (sub) is missing, too long, or not plain text")
 	}

@@ -70,7 +70,7 @@ func (i *Issuer) Check() error {
 	case i.Name == "":
 		return errors.New("name: is required")
 	case strings.Contains(i.Name, ":"):
-		return errors.New("name: must have no colon, behind which the subject begins")
+		return errors.New("name: must not contain a colon, which begins the subject")
 	case len(i.Audiences) == 0 || slices.Contains(i.Audiences, ""):
 		return errors.New("audiences: at least one is required, to reject tokens for others")
 	case i.OrgClaim != "" && len(i.Orgs) == 0:

@@ -173,9 +173,9 @@ func (s *keySet) note(keys []jose.JSONWebKey, err error) {
 	s.mu.Unlock()
 	switch {
 	case err != nil && before == nil:
-		s.logger.Warn("keys of a token issuer cannot be read", "issuer", s.issuer.Name, "error", err)
+		s.logger.Warn("a token issuer's keys cannot be read", "issuer", s.issuer.Name, "error", err)
 	case err == nil && before != nil:
-		s.logger.Info("keys of a token issuer can be read again", "issuer", s.issuer.Name)
+		s.logger.Info("a token issuer's keys can be read again", "issuer", s.issuer.Name)
 	}
 }
 

@@ -55,15 +55,15 @@ func (s *SignIn) check(i *Issuer, c *claims) error {
 	nonce, _ := c.more["nonce"].(string)
 	switch {
 	case i.Name != s.Issuer:
-		return errors.New("it is of another issuer than the sign-in")
+		return errors.New("its issuer is not the sign-in's")
 	case s.Client == "" || !c.Audience.Contains(s.Client):
-		return errors.New("it is for another client")
+		return errors.New("wrong client")
 	case len(c.Audience) > 1 && !named, named && azp != s.Client:
-		return errors.New("it was issued to another client (azp)")
+		return errors.New("issued to another client (azp)")
 	case c.IssuedAt == nil:
-		return errors.New("it has no time of issue (iat)")
+		return errors.New("no issue time (iat)")
 	case s.Nonce == "" || subtle.ConstantTimeCompare([]byte(nonce), []byte(s.Nonce)) != 1:
-		return errors.New("it is of another sign-in (nonce)")
+		return errors.New("it belongs to another sign-in (nonce)")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (i *Issuer) audience(ctx context.Context, c *claims) error {
 		return s.check(i, c)
 	}
 	if !slices.ContainsFunc(i.Audiences, c.Audience.Contains) {
-		return errors.New("it is for another audience")
+		return errors.New("wrong audience")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ var ErrToken error = refusal{}
 
 type refusal struct{}
 
-func (refusal) Error() string { return "token is refused" }
+func (refusal) Error() string { return "token rejected" }
 
 func (refusal) Unwrap() error { return auth.ErrUnauthenticated }
 
@@ -109,7 +109,7 @@ func (v *Verifier) issuerOf(t *jwt.JSONWebToken) (*Issuer, error) {
 			return i, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: it has another issuer", ErrToken)
+	return nil, fmt.Errorf("%w: wrong issuer", ErrToken)
 }
 
 func (v *Verifier) claims(ctx context.Context, i *Issuer, t *jwt.JSONWebToken) (*claims, error) {

@@ -86,7 +86,7 @@ func TestPageOfTree(t *testing.T) {
 	}
 	r, err = readReport("results/result.json")
 	if errors.Is(err, os.ErrNotExist) {
-		t.Log("there is no result beside the page")
+		t.Log("there is not a result beside the page")
 		return
 	}
 	if err != nil {

@@ -123,7 +123,7 @@ func TestWriters(t *testing.T) {
 	}
 	for i := range writers * each {
 		if n := seen[fmt.Sprintf("key.add k%d", i)]; n != 1 {
-			t.Errorf("entry of k%d is there %d times", i, n)
+			t.Errorf("entry of k%d appears %d times", i, n)
 		}
 	}
 	if seen["task.get "] != writers*each || refused != 2*writers {

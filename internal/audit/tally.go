@@ -66,7 +66,7 @@ func (t *tally) countLocked(r *Record, now time.Time) bool {
 			c.n++
 			return false
 		}
-		r = &Record{Action: r.Action, Actor: Actor{ID: "others"}, Reason: "very many callers were refused"}
+		r = &Record{Action: r.Action, Actor: Actor{ID: "others"}, Reason: "too many rejected callers to record each"}
 		t.kinds[k] = &counted{record: *r, since: now, n: 1}
 		return false
 	}

@@ -220,7 +220,7 @@ func (r *reader) head(t *tar.Reader) error {
 		return r.damaged(headName, err)
 	}
 	if h.Format != formatName || h.Version > Version || h.Version < 1 {
-		return fmt.Errorf("%w: it has the version %d of the format, and this parley reads %d: use parley %s", ErrFormat, h.Version, Version, h.Parley)
+		return fmt.Errorf("%w: its format has version %d, and this parley reads %d: use parley %s", ErrFormat, h.Version, Version, h.Parley)
 	}
 	return nil
 }

@@ -112,7 +112,7 @@ func (c *stored) read() {
 	if _, err := io.Copy(sum, f); err != nil {
 		c.problem("%v", err)
 	} else if c.whole = Digest(sum.Sum(nil)) == c.digest; !c.whole {
-		c.problem("the content is damaged: it has another digest")
+		c.problem("the content is damaged: its digest does not match")
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *stored) readRef(name string) {
 	case err != nil:
 		c.problem("the reference %s is damaged: %v", name, err)
 	case fileOf(Key{r.Owner, r.Task}, c.digest) != c.file:
-		c.problem("the reference %s is not about this content", name)
+		c.problem("the reference %s does not match this content", name)
 	default:
 		c.refs = append(c.refs, name)
 	}

@@ -25,7 +25,7 @@ func TestExamineAndSalvage(t *testing.T) {
 			if err := os.WriteFile(refOf(t, folder), []byte(`{"owner":"eve","task":"x"}`), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}, "is not about this content"},
+		}, "does not match this content"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

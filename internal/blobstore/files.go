@@ -166,7 +166,7 @@ func (s *Folder) loadRef(f file, name string, pending bool) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if fileOf(k, f.digest) != f || s.findLocked(k, f.digest) != nil {
-		return fmt.Errorf("%s: is not about this content, or is a duplicate", path)
+		return fmt.Errorf("%s: does not match this content, or is a duplicate", path)
 	}
 	p.Digest = f.digest
 	s.addLocked(k, &ref{pending: pending, Part: p})

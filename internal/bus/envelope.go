@@ -112,7 +112,7 @@ func (e *Envelope) checkSize(n int) error {
 		limit += reservedForDead
 	}
 	if n > limit {
-		return fmt.Errorf("envelope %q of %d bytes, %d are allowed: %w", e.ID, n, limit, ErrTooLarge)
+		return fmt.Errorf("envelope %q of %d bytes exceeds the limit of %d: %w", e.ID, n, limit, ErrTooLarge)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (e *Envelope) checkSize(n int) error {
 // holds the members that could be read, for messages. The envelope is never nil.
 func Decode(b []byte) (*Envelope, error) {
 	if len(b) > MaxEnvelope+reservedForDead {
-		return new(Envelope), fmt.Errorf("envelope of %d bytes, %d are allowed: %w", len(b), MaxEnvelope, ErrTooLarge)
+		return new(Envelope), fmt.Errorf("envelope of %d bytes exceeds the limit of %d: %w", len(b), MaxEnvelope, ErrTooLarge)
 	}
 	e, err := decode(b)
 	if err != nil {

@@ -40,7 +40,7 @@ func (k HubKey) String() string { return k.Hub + ":" + base64.StdEncoding.Encode
 func ParseHubKey(s string) (HubKey, error) {
 	hub, text, ok := strings.Cut(s, ":")
 	if !ok {
-		return HubKey{}, fmt.Errorf("hub key %q: not of the form HUB:KEY: %w", s, ErrInvalid)
+		return HubKey{}, fmt.Errorf("hub key %q: must be HUB:KEY: %w", s, ErrInvalid)
 	}
 	public, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *Keyring) verify(e *Envelope) error {
 		return err
 	}
 	if !ed25519.Verify(k.Public, form, e.Signature.Value) {
-		return errors.New("something was changed, or signed with another key")
+		return errors.New("the content was changed or signed with another key")
 	}
 	return nil
 }

@@ -186,7 +186,7 @@ func TestVerifyReportsTheReason(t *testing.T) {
 			err := other.Sign(e)
 			e.Signature.Key = key
 			return err
-		}, "something was changed, or signed with another key"},
+		}, "the content was changed or signed with another key"},
 		"key of another trusted hub": {func(e *Envelope, r *Keyring) error {
 			h2, err := NewSigner("h2", nil)
 			if err != nil {
@@ -238,8 +238,8 @@ func TestHubKeyText(t *testing.T) {
 		t.Errorf("ParseHubKey(%s) = %v, %v", k, got, err)
 	}
 	for text, want := range map[string]string{
-		"":        "not of the form HUB:KEY",
-		"h1":      "not of the form HUB:KEY",
+		"":        "must be HUB:KEY",
+		"h1":      "must be HUB:KEY",
 		"h1:!":    "illegal base64",
 		"h1:AAAA": "3 bytes instead of 32",
 		strings.Replace(k.String(), "h1", "h 1", 1): "letters, digits",

@@ -44,12 +44,12 @@ type agentRunCmd struct {
 	Card        string        `help:"A file with the agent's card, as JSON." placeholder:"FILE"`
 	Description string        `help:"The description of the agent, for its card." placeholder:"TEXT"`
 	Skill       []string      `help:"A skill for its card. May be repeated." placeholder:"ID"`
-	Concurrency int           `help:"How many tasks to perform at one time (8)." default:"8" placeholder:"N"`
+	Concurrency int           `help:"The maximum number of concurrent tasks (8)." default:"8" placeholder:"N"`
 	Once        bool          `help:"End after one task, or after --idle without one."`
 	Idle        time.Duration `help:"End after this time without a task, or without a broker; with --once 30s." placeholder:"TIME"`
 	Timeout     time.Duration `help:"End the program when it takes longer." placeholder:"TIME"`
 	Drain       time.Duration `help:"How long tasks may continue after SIGTERM, before they are returned to the queue (10s)." default:"10s" placeholder:"TIME"`
-	Idempotent  bool          `help:"A message may be given to another worker when this one is lost: it does no harm to perform it twice."`
+	Idempotent  bool          `help:"Tasks are safe to repeat: if this worker is lost, another one may perform its message again."`
 	Serial      bool          `help:"Perform the tasks of one context one after the other."`
 	HubKey      []string      `name:"hub-key" help:"Trust only this hub, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
 	LogLevel    string        `help:"The minimum log level: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
@@ -147,11 +147,11 @@ func (c *agentRunCmd) worker() (*worker.Worker, error) {
 	case c.Exec != "" && len(program) > 0:
 		return nil, usagef("give the program either with --exec or after --")
 	case c.Exec == "" && len(program) == 0:
-		return nil, usagef("which program? say --exec CMD, or give it after --")
+		return nil, usagef("a program is required: set --exec CMD, or give it after --")
 	case c.Concurrency < 1:
 		return nil, usagef("--concurrency must be at least 1")
 	case c.Idle < 0 || c.Timeout < 0:
-		return nil, usagef("times are not negative")
+		return nil, usagef("times must not be negative")
 	case c.Exec != "":
 		program = []string{"/bin/sh", "-c", c.Exec}
 	}

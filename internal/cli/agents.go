@@ -103,7 +103,7 @@ func agentTrouble(r *adminjson.Remote) string {
 type agentsSearchCmd struct {
 	hubFlags
 	Query []string `arg:"" help:"The task to find an agent for, in your words."`
-	Limit int      `help:"How many to show." default:"5" placeholder:"N"`
+	Limit int      `help:"The maximum number to show." default:"5" placeholder:"N"`
 	format
 }
 
@@ -113,7 +113,7 @@ func (c *agentsSearchCmd) Run(in interrupts, o *OS) error {
 	if err := c.ask(in.soft, "GET "+adminapi.Root+"/search?"+q.Encode(), nil, &found); err != nil {
 		return err
 	}
-	return (&table[*adminjson.Result]{id: 2, none: "Nothing fits.", format: c.format, row: resultRow, person: resultText}).print(o, each(found.Results))
+	return (&table[*adminjson.Result]{id: 2, none: "No matches.", format: c.format, row: resultRow, person: resultText}).print(o, each(found.Results))
 }
 
 func resultRow(r *adminjson.Result) []any {
@@ -192,12 +192,12 @@ type agentsAddCmd struct {
 	Skill         []string `help:"A skill of the agent that its card need not list. May be repeated." placeholder:"ID"`
 	Target        string   `help:"The tenant to use, if several agents are at the URL." placeholder:"NAME"`
 	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
-	Trust         string   `help:"Whether the agent serves every request, or those for which its callers are trusted: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
-	GatedSkill    []string `help:"A skill that is gated, if not all of the agent is. May be repeated." placeholder:"ID"`
-	KeyEnv        string   `name:"agent-key-env" help:"The variable, here, with the API key for the agent." placeholder:"NAME"`
-	BearerEnv     string   `name:"agent-bearer-env" help:"The variable, here, with the bearer token for the agent." placeholder:"NAME"`
-	NoCredentials bool     `help:"Take away the credentials that the agent has."`
-	HeaderEnv     string   `name:"agent-header-env" help:"Any header for the agent, with the variable, here, that has its value." placeholder:"HEADER=NAME"`
+	Trust         string   `help:"Whether the agent serves every request, or only requests of trusted callers: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
+	GatedSkill    []string `help:"A gated skill, if the agent as a whole is open. May be repeated." placeholder:"ID"`
+	KeyEnv        string   `name:"agent-key-env" help:"The local environment variable that has the agent's API key." placeholder:"NAME"`
+	BearerEnv     string   `name:"agent-bearer-env" help:"The local environment variable that has the agent's bearer token." placeholder:"NAME"`
+	NoCredentials bool     `help:"Remove the agent's credentials."`
+	HeaderEnv     string   `name:"agent-header-env" help:"A header for the agent, and the local environment variable that has its value." placeholder:"HEADER=NAME"`
 	format
 }
 

@@ -95,7 +95,7 @@ type auditListCmd struct {
 	Action string `help:"An action such as key.add, or all of a kind, such as key." placeholder:"NAME"`
 	Task   string `help:"Only entries about a task." placeholder:"ID"`
 	Agent  string `help:"Only entries about an agent or its tasks." placeholder:"NAME"`
-	Limit  int    `help:"The last so many of them; 0 means all." default:"50" placeholder:"N"`
+	Limit  int    `help:"Only the last ones, up to this number; 0 means all." default:"50" placeholder:"N"`
 	format
 }
 

@@ -23,7 +23,7 @@ type auditExportCmd struct {
 	auditFlags
 	auditFilter
 	Format string `help:"jsonl, the unchanged lines, which can be verified; or csv." enum:"jsonl,csv" default:"jsonl"`
-	Out    string `help:"The file to make, with a manifest beside it; without it, standard output." placeholder:"FILE"`
+	Out    string `help:"The file to write, with a manifest beside it; without it, standard output." placeholder:"FILE"`
 }
 
 // manifest describes an exported file.

@@ -24,7 +24,7 @@ type auditVerifyCmd struct {
 	auditFlags
 	Path  []string `arg:"" optional:"" help:"Copies of the folders of logs, their files, or data folders of several hubs, instead of --data."`
 	Store string   `help:"Report the hubs of this PostgreSQL database whose logs are not among those verified." placeholder:"URL"`
-	Head  []string `help:"A place that the log has to go through, as the hub has logged it. May be repeated." placeholder:"N:HASH"`
+	Head  []string `help:"A head that the log must contain, as the hub logged it. May be repeated." placeholder:"N:HASH"`
 	Key   string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder counts, or else the one that the log names." placeholder:"FILE"`
 	format
 }

@@ -24,7 +24,7 @@ type checkCmd struct {
 	All    bool     `help:"Also show requirements that passed or are not offered."`
 	List   bool     `help:"List the requirements, and check nothing."`
 	Suite  string   `help:"Run the ACTS files of a folder instead of Parley's own checks." placeholder:"DIR" type:"path"`
-	Known  string   `help:"The failures that are accepted. Then exit code 0 means: exactly these." placeholder:"FILE" type:"path"`
+	Known  string   `help:"The accepted failures; exit code 0 then means exactly these." placeholder:"FILE" type:"path"`
 	format
 	JUnit   string        `name:"junit" help:"Also write the report as JUnit XML." placeholder:"FILE" type:"path"`
 	Timeout time.Duration `help:"The timeout of one call; 10s by default, 30s in a suite." placeholder:"DURATION"`
@@ -60,7 +60,7 @@ func (c *checkCmd) Run(in interrupts, o *OS) error {
 	case r == nil:
 		return err
 	case len(r.Results) == 0 && err == nil:
-		return usagef("nothing is called %q; --list shows the requirements", c.Only)
+		return usagef("unknown requirement %q; --list shows the requirements", c.Only)
 	}
 	if known != nil {
 		r.Accept(known)

@@ -46,7 +46,7 @@ func usagef(format string, args ...any) error {
 }
 
 type commands struct {
-	Quiet bool `short:"q" help:"Print results alone: ids in lists, nothing after a change, no headings, hints and colors."`
+	Quiet bool `short:"q" help:"Print only results: ids in lists, nothing after a change; no headings, hints or colors."`
 
 	Send   sendCmd   `cmd:"" group:"Call agents:" help:"Send a message to an agent and print the reply."`
 	Chat   chatCmd   `cmd:"" group:"Call agents:" help:"Chat with an agent, line by line."`
@@ -76,9 +76,9 @@ type commands struct {
 	Hubs   hubsCmd   `cmd:"" group:"Watch and repair a hub:" help:"List and drain the hubs that share a database."`
 	Shards shardsCmd `cmd:"" group:"Watch and repair a hub:" help:"List the databases of a log over several."`
 
-	Backup  backupCmd  `cmd:"" group:"Move and keep data:" help:"Write the data folder of a hub, which may run, into a file."`
+	Backup  backupCmd  `cmd:"" group:"Move and keep data:" help:"Back up the data folder of a hub, even while it runs."`
 	Restore restoreCmd `cmd:"" group:"Move and keep data:" help:"Restore a data folder from a backup."`
-	Export  exportCmd  `cmd:"" group:"Move and keep data:" help:"Write the content of a store into a file that another kind of store can import."`
+	Export  exportCmd  `cmd:"" group:"Move and keep data:" help:"Export a store to a file that any kind of store can import."`
 	Import  importCmd  `cmd:"" group:"Move and keep data:" help:"Read an export into an empty store."`
 	Upgrade upgradeCmd `cmd:"" group:"Move and keep data:" help:"Report what this version changes in a data folder and a configuration."`
 	Repair  repairCmd  `cmd:"" group:"Move and keep data:" help:"Salvage a damaged data folder into a new one."`

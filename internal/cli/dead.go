@@ -69,14 +69,14 @@ type someLetters struct {
 	hubFlags
 	format
 	ID    []string `arg:"" optional:"" help:"The letters, as dead list shows them."`
-	Queue string   `help:"All of this queue." placeholder:"NAME"`
-	All   bool     `help:"All there are."`
+	Queue string   `help:"All letters of this queue." placeholder:"NAME"`
+	All   bool     `help:"All letters."`
 }
 
 // each sends a request for each letter, and prints a row for each.
 func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) string) error {
 	if (len(c.ID) > 0) == (c.Queue != "" || c.All) {
-		return usagef("name letters, or say --queue NAME or --all")
+		return usagef("name letters, or set --queue NAME or --all")
 	}
 	return o.interruptible(ctx, func(in interrupts) error {
 		ids := c.ID

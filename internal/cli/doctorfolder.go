@@ -224,8 +224,8 @@ func examineDatabase(ctx context.Context, cfg *config.Config) ([]doctor.Finding,
 	for _, m := range members {
 		if m.Config != cfg.Fingerprint() {
 			all = append(all, doctor.Finding{
-				Level: doctor.Weak, Subject: "hubs", Text: fmt.Sprintf("hub %s (%s) runs with another configuration than this one", m.ID, m.Version),
-				Advice: "give all hubs the same files, and start them again one after the other",
+				Level: doctor.Weak, Subject: "hubs", Text: fmt.Sprintf("hub %s (%s) runs with a different configuration", m.ID, m.Version),
+				Advice: "give all hubs the same files, and restart them one by one",
 			})
 		}
 	}

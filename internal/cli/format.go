@@ -12,7 +12,7 @@ import (
 
 // format are the flags for the form of a result.
 type format struct {
-	Output string `short:"o" enum:"json,yaml,wide," default:"" placeholder:"FORMAT" help:"Print json, yaml or wide, where nothing is cut."`
+	Output string `short:"o" enum:"json,yaml,wide," default:"" placeholder:"FORMAT" help:"Print json, yaml, or wide, which truncates nothing."`
 	JSON   bool   `name:"json" hidden:"" help:"The same as -o json."`
 }
 

@@ -31,7 +31,7 @@ type inboxListCmd struct {
 }
 
 func (c *inboxListCmd) Run(in interrupts, o *OS) error {
-	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing waits for you.", format: c.format, row: c.row}
+	t := &table[*inbox.Item]{heads: "ITEM\tKIND\tSTATE\tCALLER\tAGENT\tUNTIL\tTEXT", none: "Nothing is waiting for you.", format: c.format, row: c.row}
 	q := url.Values{"state": {c.State}, "kind": c.Kind}
 	list := pages(in.soft, &c.hubFlags, inboxPath+"?"+q.Encode(), func(p *adminjson.InboxList) ([]inbox.Item, string) {
 		return p.Items, nextPage("pageToken", p.NextPageToken)
@@ -112,7 +112,7 @@ type inboxAnswerCmd struct {
 
 func (c *inboxAnswerCmd) Run(ctx context.Context, o *OS) error {
 	if c.Text == "" {
-		return usagef("an answer has a text")
+		return usagef("an answer needs a text")
 	}
 	return c.settle(ctx, o, "answer", c.Text)
 }

@@ -185,7 +185,7 @@ func (k folderKeys) revoke(ctx context.Context, id string, after time.Duration) 
 type keysAddCmd struct {
 	keysFlags
 	Bus     string   `name:"bus-agent" help:"Create a key for workers of the agent with this name on the hub's own bus (in its spelling there), instead of one for a caller." placeholder:"NAME"`
-	Agent   string   `help:"The id of the caller, who owns the tasks it makes; without it, one of the key's own." placeholder:"ID"`
+	Agent   string   `help:"The id of the caller, which owns the tasks it creates; by default the key's own." placeholder:"ID"`
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
 	Role    []string `help:"A role of the caller: admin, who may change the hub, or one that the policy or auth.roles of the hub names. May be repeated." placeholder:"ROLE"`
 	Owner   []string `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key. May be repeated: each request is then for the one that X-Parley-Owner names, or for the first." sep:"none" placeholder:"ORG"`

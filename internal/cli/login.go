@@ -181,7 +181,7 @@ func hubOf(k *kong.Context, o *OS) (address string, ok bool) {
 type loginCmd struct {
 	URL    string `arg:"" help:"The URL of the hub."`
 	Name   string `help:"The name of the context; by default the host of the URL." placeholder:"NAME"`
-	APIKey string `name:"api-key" help:"The credential; - reads a line from standard input. On a terminal you are asked for it ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
+	APIKey string `name:"api-key" help:"The credential; - reads a line from standard input. On a terminal, the command prompts for it ($$PARLEY_API_KEY)." from:"PARLEY_API_KEY" placeholder:"KEY"`
 	certFlags
 }
 

@@ -19,8 +19,8 @@ type mcpCmd struct {
 	hubFlags
 	Toolbox  bool     `help:"Offer the tools to find, call and remember." default:"true" negatable:""`
 	Bridge   bool     `help:"Also offer a tool for each skill of the agents."`
-	Allow    []string `help:"A tool that is offered, with * for any characters; without it, all are. May be repeated." placeholder:"NAME"`
-	Block    []string `help:"A tool that is not. May be repeated." placeholder:"NAME"`
+	Allow    []string `help:"A tool to offer, with * for any characters; without it, all are offered. May be repeated." placeholder:"NAME"`
+	Block    []string `help:"A tool not to offer. May be repeated." placeholder:"NAME"`
 	Session  string   `help:"The conversation that notes and results belong to; without it, each start is a new one." placeholder:"NAME"`
 	LogLevel string   `name:"log-level" help:"The minimum level to log on standard error: debug, info, warn or error." enum:"debug,info,warn,error" default:"warn" placeholder:"LEVEL"`
 }

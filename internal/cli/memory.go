@@ -27,8 +27,8 @@ const memoryPath = adminapi.Root + "/memory"
 
 type memoryListCmd struct {
 	hubFlags
-	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
-	Category string `help:"How categories begin." placeholder:"TEXT"`
+	Prefix   string `arg:"" optional:"" help:"A prefix of the keys." placeholder:"PREFIX"`
+	Category string `help:"A prefix of the categories." placeholder:"TEXT"`
 	format
 }
 
@@ -159,7 +159,7 @@ func (c *memoryDeleteCmd) Run(in interrupts, o *OS) error {
 	}
 	switch {
 	case chosen != 1:
-		return usagef("say one of a key, --prefix and --session")
+		return usagef("set one of a key, --prefix and --session")
 	case c.Prefix != "":
 		path = memoryPath + "/note?" + url.Values{"prefix": {c.Prefix}}.Encode()
 	case c.Session != "":
@@ -178,11 +178,11 @@ func (c *memoryDeleteCmd) Run(in interrupts, o *OS) error {
 
 type memorySearchCmd struct {
 	hubFlags
-	Words     []string `arg:"" optional:"" help:"Words that the notes have to do with; without them, the newest come first." placeholder:"WORD"`
-	Category  string   `help:"How categories begin." placeholder:"TEXT"`
-	Tag       []string `help:"A tag that the notes have. May be repeated." placeholder:"WORD"`
+	Words     []string `arg:"" optional:"" help:"Words to search for; without them, the newest notes come first." placeholder:"WORD"`
+	Category  string   `help:"A prefix of the categories." placeholder:"TEXT"`
+	Tag       []string `help:"A tag that the notes must have. May be repeated." placeholder:"WORD"`
 	Namespace string   `help:"The first segments of the keys." placeholder:"TEXT"`
-	Limit     int      `help:"How many notes are wanted, at most 20." placeholder:"N"`
+	Limit     int      `help:"The maximum number of notes, up to 20." placeholder:"N"`
 	format
 }
 

@@ -15,9 +15,9 @@ import (
 
 type memoryWatchCmd struct {
 	hubFlags
-	Prefix   string `arg:"" optional:"" help:"How keys begin." placeholder:"PREFIX"`
-	Category string `help:"How categories begin." placeholder:"TEXT"`
-	Limit    int    `help:"End after so many notes; without it, watch until Ctrl-C." placeholder:"N"`
+	Prefix   string `arg:"" optional:"" help:"A prefix of the keys." placeholder:"PREFIX"`
+	Category string `help:"A prefix of the categories." placeholder:"TEXT"`
+	Limit    int    `help:"Stop after this many notes; without it, watch until Ctrl-C." placeholder:"N"`
 	format
 }
 

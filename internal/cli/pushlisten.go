@@ -37,7 +37,7 @@ const shutdownListen = 5 * time.Second
 // Run listens until it is interrupted or the requested number of notifications has arrived.
 func (c *pushListenCmd) Run(in interrupts, o *OS) error {
 	if c.Count < 0 {
-		return usagef("--count is negative")
+		return usagef("--count must not be negative")
 	}
 	if scheme, credentials, _ := strings.Cut(c.Authorization, " "); c.Authorization != "" && (scheme == "" || credentials == "") {
 		return usagef("--authorization is a scheme and credentials, such as \"Bearer abc\"")
@@ -129,7 +129,7 @@ func (c *pushListenCmd) welcome(addr *net.TCPAddr, o *OS) string {
   curl %s/v1/a2a/message:send %s \
     -d '{"message":{"messageId":"hello","role":"ROLE_USER","parts":[{"text":"hello"}]},
          "configuration":{"returnImmediately":true,"taskPushNotificationConfig":%s}}'
-Or, for a task that is there already:
+Or, for an existing task:
   curl %s/v1/a2a/tasks/TASK/pushNotificationConfigs %s \
     -d '%s'
 `, hub, headers, config, hub, headers, config)

@@ -242,7 +242,7 @@ func TestPushListenUsage(t *testing.T) {
 	}
 	defer taken.Close()
 	for want, args := range map[string][]string{
-		"--count is negative":       {"--count=-1"},
+		"--count must not be negative":       {"--count=-1"},
 		`must begin with "whsec_"`:  {"--secret", "abc"},
 		"a scheme and credentials":  {"--authorization", "Bearer"},
 		"in use by another program": {"--listen", taken.Addr().String()},

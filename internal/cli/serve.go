@@ -35,22 +35,22 @@ const (
 type serveCmd struct {
 	Listen         string   `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
 	GRPCListen     string   `name:"grpc-listen" help:"A second address, for gRPC alone, which cards then name; gRPC is also served at the address for HTTP." placeholder:"ADDR"`
-	Data           string   `help:"The folder for everything that is kept (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
+	Data           string   `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	Store          string   `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	Agents         string   `help:"The agents to serve in addition to the configured ones: builtin or none; or conformance, for conformance kits on this machine, which excludes all others." enum:"builtin,conformance,none," default:"" placeholder:"WHICH"`
-	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have beside public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
+	PushAllow      []string `name:"push-allow" help:"A target that webhooks may have in addition to public addresses, such as loopback, 10.1.0.0/16 or host:port; adds to push.allow. May be repeated." placeholder:"TARGET"`
 	Bus            string   `help:"The bus for agents that need not be running: off, or the address of a broker: nats://, tls://, amqp:// or amqps://. Without it, the hub runs a broker for programs on this machine." placeholder:"off|URL"`
 	BusListen      string   `name:"bus-listen" help:"The address of the hub's own broker (a free port of 127.0.0.1). An address that other machines reach requires --bus-cert." placeholder:"ADDR"`
-	BusCert        string   `name:"bus-cert" help:"The certificate that this broker shows, as PEM." placeholder:"FILE"`
+	BusCert        string   `name:"bus-cert" help:"The broker's certificate, as PEM." placeholder:"FILE"`
 	BusCertKey     string   `name:"bus-cert-key" help:"The private key of the certificate, as PEM." placeholder:"FILE"`
-	TLSCert        string   `name:"tls-cert" help:"The certificate that callers are shown, over HTTP and gRPC, as PEM; read again when it has changed." placeholder:"FILE"`
+	TLSCert        string   `name:"tls-cert" help:"The TLS certificate for HTTP and gRPC, as PEM; reloaded when it changes." placeholder:"FILE"`
 	TLSKey         string   `name:"tls-key" help:"The private key of this certificate, as PEM." placeholder:"FILE"`
 	ClientCA       string   `name:"client-ca" help:"The authorities of the certificates of callers, as PEM; auth.certificates maps certificates to callers." placeholder:"FILE"`
 	kong.Plugins            // the flags of parts, pointers to config.Flags
-	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have beside public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
-	NoStreaming    bool     `help:"Switch the streaming operations off."`
-	NoPush         bool     `help:"Switch push notifications off."`
+	AgentsAllow    []string `name:"agents-allow" help:"An address that registered agents may have in addition to public ones, such as loopback or 10.1.0.0/16; adds to directory.allow. May be repeated." placeholder:"TARGET"`
+	NoStreaming    bool     `help:"Disable streaming."`
+	NoPush         bool     `help:"Disable push notifications."`
 	AllowAnonymous bool     `help:"Also serve callers without credentials on other machines."`
 	PublicURL      string   `name:"public-url" help:"The address that agent cards name." placeholder:"URL"`
 	GRPCURL        string   `name:"grpc-url" help:"The URL of gRPC that agent cards name; with --public-url, they name gRPC only if it is given." placeholder:"URL"`

@@ -42,8 +42,8 @@ type tasksListCmd struct {
 	State   string `help:"Only tasks in this state, such as working." placeholder:"STATE"`
 	Context string `help:"Only tasks of this context." placeholder:"ID"`
 	Search  string `help:"Only tasks with all these words in their messages and results, the newest first. The hub must be a Parley hub." placeholder:"TEXT"`
-	Limit   int    `help:"How many tasks at most; 0 means all." default:"20"`
-	All     bool   `help:"The tasks of all owners on a Parley hub, for administrators; --agent selects those of an agent."`
+	Limit   int    `help:"The maximum number of tasks; 0 means all." default:"20"`
+	All     bool   `help:"The tasks of all owners on a Parley hub, for administrators; --agent selects the tasks of an agent."`
 }
 
 func (c *tasksListCmd) Run(in interrupts, o *OS) error {

@@ -46,7 +46,7 @@ func parseState(s string) (a2a.TaskState, error) {
 			return state, nil
 		}
 	}
-	return "", usagef("no state %q: it is one of %s", s, strings.Join(names, ", "))
+	return "", usagef("unknown state %q: must be one of %s", s, strings.Join(names, ", "))
 }
 
 // sizeName formats a number of bytes for a person.

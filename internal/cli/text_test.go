@@ -174,6 +174,6 @@ func TestParts(t *testing.T) {
 	}
 	w := printer{}
 	if _, err := w.part(a2a.NewDataPart(func() {})); err == nil {
-		t.Error("part() of data that is no JSON = nil, want an error")
+		t.Error("part() of data that is not JSON = nil, want an error")
 	}
 }

@@ -21,7 +21,7 @@ import (
 type topCmd struct {
 	hubFlags
 	Every string `help:"The time between two frames." default:"2s" placeholder:"TIME"`
-	Tasks int    `help:"How many tasks to show." default:"10" placeholder:"N"`
+	Tasks int    `help:"The maximum number of tasks to show." default:"10" placeholder:"N"`
 	Mine  bool   `help:"Only your own tasks, even as an administrator."`
 	Once  bool   `help:"Print one frame and exit, as without a terminal."`
 	format
@@ -48,7 +48,7 @@ func (c *topCmd) Run(in interrupts, o *OS) error {
 		return usagef("--every: %q must be a duration of at least 100ms", c.Every)
 	}
 	if c.Tasks < 0 || c.Tasks > maxTop {
-		return usagef("--tasks must be a number from 0 to %d", maxTop)
+		return usagef("--tasks must be a number between 0 and %d", maxTop)
 	}
 	f, err := c.frame(in.soft)
 	switch {

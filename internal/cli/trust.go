@@ -24,7 +24,7 @@ type trustListCmd struct {
 
 func (c *trustListCmd) Run(in interrupts, o *OS) error {
 	t := &table[*trust.Entry]{
-		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "No caller was seen at a gate, or given a level.", format: c.format,
+		heads: "WHO\tLEVEL\tSKILLS\tLAST\tCONTACTS", none: "No caller has reached a gate or has a trust level.", format: c.format,
 		row: func(e *trust.Entry) []any {
 			return []any{plain(string(e.Subject)), e.Level, dash(plain(strings.Join(e.Skills, ","))), timeOrNever(e.LastSeen), e.Contacts}
 		},
@@ -48,7 +48,7 @@ type trustSetCmd struct {
 	Who     string   `arg:"" help:"The id of a caller, as its key has it, or the name of an agent."`
 	Level   string   `help:"The level: observe, learn, propose or act." placeholder:"LEVEL"`
 	Approve []string `help:"A skill to approve. May be repeated." placeholder:"SKILL"`
-	Revoke  []string `help:"A skill not to approve any more; all means every one. May be repeated." placeholder:"SKILL"`
+	Revoke  []string `help:"A skill to stop approving; all means every one. May be repeated." placeholder:"SKILL"`
 	format
 }
 
@@ -62,7 +62,7 @@ func (c *trustSetCmd) Run(ctx context.Context, o *OS) error {
 		ask.Revoke = append(ask.Revoke, s)
 	}
 	if c.Level == "" && len(c.Approve)+len(c.Revoke) == 0 {
-		return usagef("say what to change: --level, --approve or --revoke")
+		return usagef("set --level, --approve or --revoke")
 	}
 	if c.Level != "" {
 		if _, err := trust.ParseLevel(c.Level); err != nil {

@@ -17,7 +17,7 @@ import (
 
 type watchCmd struct {
 	hubFlags
-	All      bool     `help:"The events of all owners, for administrators. It is required."`
+	All      bool     `help:"Required: the events of all owners, for administrators."`
 	Agent    string   `help:"Only events of this agent." placeholder:"NAME"`
 	Owner    string   `help:"Only events of this owner, such as org:acme." placeholder:"OWNER"`
 	Task     string   `help:"Only events of the tasks with this id." placeholder:"ID"`

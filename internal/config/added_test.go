@@ -35,9 +35,9 @@ func TestAddedKeys(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
 		"directory: {lists: [a]}\nprofile: other": "",
-		"directory:\n  list: [a]":                 "parley.yaml:2: directory.list: there is no such key; did you mean lists?",
-		"lists: [a]":                              "parley.yaml:1: lists: there is no such key; did you mean directory.lists?",
-		"directory:\n  lists: [a]\n  lists: [b]":  "parley.yaml:3: directory.lists: is given twice",
+		"directory:\n  list: [a]":                 "parley.yaml:2: directory.list: unknown key; did you mean lists?",
+		"lists: [a]":                              "parley.yaml:1: lists: unknown key; did you mean directory.lists?",
+		"directory:\n  lists: [a]\n  lists: [b]":  "parley.yaml:3: directory.lists: appears twice",
 		"directory: {lists: a}":                   `parley.yaml:1: directory.lists: must be a list, not "a"`,
 		"profile: another":                        `parley.yaml:1: profile: "another" is not one of other`,
 	} {

@@ -39,13 +39,13 @@ const minSegment = 64 << 10
 
 func checkAudit(d *yamlfile.Decoder, a *Audit) {
 	if a.SegmentSize > 0 && a.SegmentSize < minSegment {
-		d.Problem(nil, "audit.segment_size", "is less than 64KiB")
+		d.Problem(nil, "audit.segment_size", "must be at least 64KiB")
 	}
 	segment := a.SegmentSize
 	if segment == 0 {
 		segment = 16 << 20
 	}
 	if a.KeepSize > 0 && a.KeepSize < 2*segment {
-		d.Problem(nil, "audit.keep_size", "is less than two files of audit.segment_size, which is %d bytes", segment)
+		d.Problem(nil, "audit.keep_size", "must be at least two files of audit.segment_size, which is %d bytes", segment)
 	}
 }

@@ -200,7 +200,7 @@ func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 	if a, ok := node.(*ast.AnchorNode); ok {
 		node = a.Value
 	}
-	const form = "a caller is a mapping with agent_id, and if you like display_name, roles and owner or owners"
+	const form = "a caller needs agent_id, and may have display_name, roles, and owner or owners"
 	if _, ok := node.(ast.MapNode); !ok {
 		d.Problem(node, key, form)
 		return
@@ -219,7 +219,7 @@ func (c *Caller) decode(d *yamlfile.Decoder, node ast.Node, key string) {
 			d.Problem(p.At, key, "%s is not known here; %s", unknownKey(p.Name), form)
 			continue
 		case seen[name]:
-			d.Problem(p.At, yamlfile.Join(key, name), "is given twice")
+			d.Problem(p.At, yamlfile.Join(key, name), "appears twice")
 			continue
 		}
 		seen[name] = true

@@ -105,9 +105,9 @@ func checkCards(d *yamlfile.Decoder, c *Cards) {
 		key := "cards.interfaces[" + strconv.Itoa(i) + "]"
 		switch {
 		case !slices.Contains(bindings, name):
-			d.Problem(nil, key, "%q is not there; there are HTTP+JSON, JSONRPC and GRPC", yamlfile.Clip(name))
+			d.Problem(nil, key, "unknown transport %q; must be HTTP+JSON, JSONRPC or GRPC", yamlfile.Clip(name))
 		case slices.Contains(c.Interfaces[:i], name):
-			d.Problem(nil, key, "%s is there twice", name)
+			d.Problem(nil, key, "%s appears twice", name)
 		}
 	}
 	if slices.Equal(c.Interfaces, bindings[2:]) {

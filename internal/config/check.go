@@ -203,7 +203,7 @@ func checkSkills(d *yamlfile.Decoder, agent string, skills []Skill) {
 		case s.ID == "":
 			d.Problem(nil, key+".id", "is missing")
 		case seen[s.ID]:
-			d.Problem(nil, key+".id", "the agent has another skill %q", s.ID)
+			d.Problem(nil, key+".id", "duplicate skill %q", s.ID)
 		}
 		seen[s.ID] = true
 		checkModes(d, key, s.InputModes, s.OutputModes)

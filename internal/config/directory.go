@@ -97,9 +97,9 @@ func checkBroker(d *yamlfile.Decoder, b *Broker) {
 		case s.ID == "":
 			d.Problem(nil, key+".id", "is missing")
 		case seen[id]:
-			d.Problem(nil, key+".id", "there is another rule for the skill %q", yamlfile.Clip(s.ID))
+			d.Problem(nil, key+".id", "duplicate rule for the skill %q", yamlfile.Clip(s.ID))
 		case s.CooldownKey != "" && s.Cooldown == 0:
-			d.Problem(nil, key+".cooldown_key", "says nothing without cooldown")
+			d.Problem(nil, key+".cooldown_key", "has no effect without cooldown")
 		}
 		for j, name := range s.Among {
 			if name != "*" && !agentName.MatchString(name) {
@@ -120,7 +120,7 @@ func checkDirectory(d *yamlfile.Decoder, c *Config) {
 		case m.ID == "":
 			d.Problem(nil, key+".id", "is missing")
 		case seen[m.ID]:
-			d.Problem(nil, key+".id", "there is another service %q", yamlfile.Clip(m.ID))
+			d.Problem(nil, key+".id", "duplicate service %q", yamlfile.Clip(m.ID))
 		}
 		seen[m.ID] = true
 		for j := range m.Tools {

@@ -233,7 +233,7 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 	}
 	switch {
 	case kinds > 1:
-		d.Problem(nil, key, "an agent has one of %s", enumerated("command", "url", "endpoint", "model"))
+		d.Problem(nil, key, "set only one of %s", enumerated("command", "url", "endpoint", "model"))
 		return
 	case a.Thinks() && a.Queue != "":
 		d.Problem(nil, key+".queue", "an agent with a model runs here")
@@ -242,7 +242,7 @@ func checkKind(d *yamlfile.Decoder, key string, a *Agent, own bool) {
 		d.Problem(nil, key+".queue", "an agent with a command runs here; let workers run it with: parley agent run")
 		return
 	case a.Bound() && (!own || !builtinNamed(a.Name)), len(a.Command) > 0 && a.Command[0] == "":
-		d.Problem(nil, key+".command", "is missing; so are %s, and the hub brings no agent with this name", enumerated("url", "endpoint", "model", "queue"))
+		d.Problem(nil, key+".command", "is required unless the agent has one of %s (there is no built-in agent with this name)", enumerated("url", "endpoint", "model", "queue"))
 		return
 	}
 	checkSkillPrograms(d, key, a)
@@ -294,7 +294,7 @@ func checkSkillPrograms(d *yamlfile.Decoder, key string, a *Agent) {
 		at := key + ".skills[" + strconv.Itoa(i) + "].command"
 		switch c := a.Skills[i].Command; {
 		case len(c) > 0 && len(a.Command) > 0:
-			d.Problem(nil, at, "the agent has a command for all skills: it has that one, or one for each skill")
+			d.Problem(nil, at, "the agent has a command for all skills: set that one, or one for each skill")
 		case len(c) == 0 && len(a.Command) == 0:
 			d.Problem(nil, at, "is missing: other skills of the agent have a command of their own")
 		case len(c) > 0 && c[0] == "":
@@ -338,14 +338,14 @@ func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
 	}
 	checkAgentURL(d, key+".base_url", e.BaseURL)
 	if e.TimeoutMS < 0 {
-		d.Problem(nil, key+".timeout_ms", "is negative")
+		d.Problem(nil, key+".timeout_ms", "must not be negative")
 	}
 	if e.TimeoutMS > 0 && a.Timeout != 0 {
 		d.Problem(nil, key+".timeout_ms", "the agent also has a timeout")
 	}
 	checkPolling(d, key+".options", &e.Options)
 	if n := e.Options.HistoryLength; n != nil && *n < 0 {
-		d.Problem(nil, key+".options.history_length", "is negative")
+		d.Problem(nil, key+".options.history_length", "must not be negative")
 	}
 	checkEndpointAuth(d, key+".auth", &e.Auth)
 	if t := &e.TLS; (t.Cert == "") != (t.Key == "") {
@@ -358,7 +358,7 @@ func checkPolling(d *yamlfile.Decoder, key string, o *EndpointOptions) {
 	case o.PollIntervalMS > 0 && (o.PollInitialMS > 0 || o.PollMaxMS > 0):
 		d.Problem(nil, key+".poll_interval_ms", "never grows, so poll_initial_ms and poll_max_ms have no effect beside it")
 	case o.PollInitialMS > 0 && o.PollMaxMS > 0 && o.PollInitialMS > o.PollMaxMS:
-		d.Problem(nil, key+".poll_max_ms", "is less than poll_initial_ms")
+		d.Problem(nil, key+".poll_max_ms", "must be at least poll_initial_ms")
 	}
 }
 

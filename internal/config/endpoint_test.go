@@ -61,20 +61,20 @@ agents:
 
 func TestEndpointProblems(t *testing.T) {
 	t.Parallel()
-	const missing = "is missing; so are url, endpoint, model, queue and place, and the hub brings no agent with this name"
+	const missing = "is required unless the agent has one of url, endpoint, model, queue and place (there is no built-in agent with this name)"
 	for _, tt := range []struct{ src, want string }{
 		{"- name: clock\n  endpoint: {}\n  dir: x\n", "parley.yaml:4: agents[0].dir: is for programs, and this agent has no command"},
 		{"- name: a\n", "parley.yaml:2: agents[0].command: " + missing},
 		{"- name: a\n  url: x.example\n", `parley.yaml:3: agents[0].url: "x.example" is not a URL like https://hub.example`},
-		{"- name: a\n  url: https://x.example\n  command: x\n", "parley.yaml:2: agents[0]: an agent has one of command, url, endpoint, model and place"},
+		{"- name: a\n  url: https://x.example\n  command: x\n", "parley.yaml:2: agents[0]: set only one of command, url, endpoint, model and place"},
 		{"- name: a\n  url: https://x.example\n  env: {A: b}\n", "parley.yaml:4: agents[0].env: is for programs, and this agent has no command"},
 		{"- name: a\n  endpoint:\n    backend: soap\n    base_url: https://x.example\n", `parley.yaml:4: agents[0].endpoint.backend: "soap" is not one of a2a`},
 		{"- name: a\n  endpoint:\n    base_url: https://x.example\n", "parley.yaml:3: agents[0].endpoint.backend: is missing; there is a2a"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n", "parley.yaml:3: agents[0].endpoint.base_url: is missing"},
-		{"- name: a\n  endpoint:\n    backend: a2a\n    base_ulr: x\n", "parley.yaml:5: agents[0].endpoint.base_ulr: there is no such key; did you mean base_url?"},
+		{"- name: a\n  endpoint:\n    backend: a2a\n    base_ulr: x\n", "parley.yaml:5: agents[0].endpoint.base_ulr: unknown key; did you mean base_url?"},
 		{
 			"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: bearer, token: '${SECRET_TOKEN}'}\n",
-			"parley.yaml:6: agents[0].endpoint.auth.token: variable SECRET_TOKEN is not set; write ${SECRET_TOKEN:-text} to take a text instead, or $${SECRET_TOKEN} to mean just that",
+			"parley.yaml:6: agents[0].endpoint.auth.token: variable SECRET_TOKEN is not set; write ${SECRET_TOKEN:-text} for a default, or $${SECRET_TOKEN} for the literal text",
 		},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {token: t}\n", "parley.yaml:6: agents[0].endpoint.auth.type: is missing: bearer, apiKey, header or oauth2"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: header, token: t}\n", "parley.yaml:6: agents[0].endpoint.auth.name: is missing: which header?"},

@@ -158,7 +158,7 @@ func checkIdentity(d *yamlfile.Decoder, key string, a *Agent) {
 		d.Problem(nil, key+".claims", "%v", err)
 	}
 	if i.mode() == tokenexchange.Forward && (i.Audience != "" || len(i.Claims) > 0 || i.Anonymous != "") {
-		d.Problem(nil, key, "audience, claims and anonymous say nothing of a token that is passed on")
+		d.Problem(nil, key, "audience, claims and anonymous have no effect on a forwarded token")
 	}
 	checkExchange(d, key, i)
 }
@@ -212,6 +212,6 @@ func checkIdentityHeader(d *yamlfile.Decoder, key string, a *Agent) {
 		}
 	}
 	if x.Type != "" && carries == name {
-		d.Problem(nil, key, "%s carries what endpoint.auth says; name another one, such as X-Caller", name)
+		d.Problem(nil, key, "%s is set by endpoint.auth; use another header, such as X-Caller", name)
 	}
 }

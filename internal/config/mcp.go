@@ -106,7 +106,7 @@ func checkMCP(d *yamlfile.Decoder, c *Config) {
 		s, key := &c.MCPServers[i], "mcp_servers["+strconv.Itoa(i)+"]"
 		checkMCPServer(d, key, s)
 		if seen[s.Name] && s.Name != "" {
-			d.Problem(nil, key+".name", "there is another MCP server %q", yamlfile.Clip(s.Name))
+			d.Problem(nil, key+".name", "duplicate MCP server %q", yamlfile.Clip(s.Name))
 		}
 		seen[s.Name] = true
 	}

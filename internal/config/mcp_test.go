@@ -46,7 +46,7 @@ func TestMCPProblems(t *testing.T) {
 		"mcp_servers: [{name: a, url: 'http://x', args: [y]}]":            "args, env and dir need command",
 		"mcp_servers: [{name: a, command: x, headers: {k: v}}]":           "mcp_servers[0].headers: need url",
 		"mcp_servers: [{name: a, url: 'http://x', headers: {'a b': v}}]":  "mcp_servers[0].headers",
-		"mcp_servers: [{name: a, command: x}, {name: a, command: y}]":     `mcp_servers[1].name: there is another MCP server "a"`,
+		"mcp_servers: [{name: a, command: x}, {name: a, command: y}]":     `mcp_servers[1].name: duplicate MCP server "a"`,
 		"{mcp_services: [{id: a}], mcp_servers: [{name: a, command: y}]}": `mcp_servers[0].name: there is another`,
 		"mcp_servers: [{name: a, command: x, tools: {allow: ['[x']}}]":    `mcp_servers[0].tools: pattern "[x" is broken`,
 		"mcp_servers: [{name: a, command: x, start: soon}]":               "mcp_servers[0].start",

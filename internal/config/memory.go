@@ -48,10 +48,10 @@ const minValue = 1 << 10
 
 func checkMemory(d *yamlfile.Decoder, m *Memory) {
 	if m.OutcomeTTL > 0 && time.Duration(m.OutcomeTTL) < minOutcome {
-		d.Problem(nil, "memory.outcome_ttl", "is less than 8h")
+		d.Problem(nil, "memory.outcome_ttl", "must be at least 8h")
 	}
 	if m.Value > 0 && m.Value < minValue {
-		d.Problem(nil, "memory.value", "is less than 1KiB")
+		d.Problem(nil, "memory.value", "must be at least 1KiB")
 	}
 	if most := time.Duration(m.MaxTTL); most > 0 {
 		for _, f := range []struct {
@@ -65,7 +65,7 @@ func checkMemory(d *yamlfile.Decoder, m *Memory) {
 			{"session_ttl", m.SessionTTL, 24 * time.Hour},
 		} {
 			if max(time.Duration(f.ttl), 0) > most || f.ttl == 0 && f.def > most {
-				d.Problem(nil, "memory."+f.key, "is more than memory.max_ttl")
+				d.Problem(nil, "memory."+f.key, "must not exceed memory.max_ttl")
 			}
 		}
 	}

@@ -194,7 +194,7 @@ func checkModel(d *yamlfile.Decoder, key string, c *Config, a *Agent) {
 		case name == a.Name:
 			d.Problem(nil, at, "an agent cannot ask itself")
 		case slices.Index(m.Delegates, name) < i:
-			d.Problem(nil, at, "is there twice")
+			d.Problem(nil, at, "appears twice")
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (p *Size) SetText(text string, _ reflect.StructTag) error { return setSize(
 func setDuration(p *Duration, text string, never bool) error {
 	if text == "never" {
 		if !never {
-			return errors.New("never is not possible here")
+			return errors.New("never is not allowed here")
 		}
 		*p = -1
 		return nil

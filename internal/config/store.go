@@ -134,6 +134,6 @@ func checkParts(d *yamlfile.Decoder, p *Parts) {
 		d.Problem(nil, "parts.threshold", "is missing, and without it no part is kept by itself")
 	}
 	if p.Max != 0 && p.Max < p.Threshold {
-		d.Problem(nil, "parts.max", "is less than parts.threshold")
+		d.Problem(nil, "parts.max", "must be at least parts.threshold")
 	}
 }

@@ -177,11 +177,11 @@ func checkCertificates(d *yamlfile.Decoder, a *Auth) {
 		}
 		same := string(r.Field) + "\x00" + r.Value + "\x00" + c.CA
 		if first, ok := seen[same]; ok {
-			d.Problem(nil, at, "is about the same certificate as auth.certificates[%d]", first)
+			d.Problem(nil, at, "names the same certificate as auth.certificates[%d]", first)
 		}
 		seen[same] = i
 		if first, ok := names[c.Name]; ok && c.Name != "" {
-			d.Problem(nil, at+".name", "is the same as that of %s, and its callers would be called the same", first)
+			d.Problem(nil, at+".name", "is also used by %s: callers of both would have the same names", first)
 		}
 		names[c.Name] = at
 	}

@@ -107,10 +107,10 @@ func checkTokens(d *yamlfile.Decoder, a *Auth) {
 			d.Problem(nil, at+".keys_file", "cannot be given together with keys_url")
 		}
 		if first, ok := names[t.Name]; ok {
-			d.Problem(nil, at+".name", "is the same as that of auth.tokens[%d]", first)
+			d.Problem(nil, at+".name", "is also used by auth.tokens[%d]", first)
 		}
 		if first, ok := urls[t.Issuer]; ok {
-			d.Problem(nil, at+".issuer", "is the same as that of auth.tokens[%d]", first)
+			d.Problem(nil, at+".issuer", "is also used by auth.tokens[%d]", first)
 		}
 		if t.Owner == localOwner || slices.Contains(slices.Collect(maps.Values(t.Owners)), localOwner) {
 			d.Problem(nil, at, "a caller with a token cannot become the owner %q, which is reserved for callers without credentials", localOwner)

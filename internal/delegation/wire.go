@@ -170,7 +170,7 @@ func readParams(e *Context, params map[string][]string) (found bool, err error) 
 }
 
 func wrong(field, key string) error {
-	what := "must be a number from 0 to 2147483647"
+	what := "must be a number between 0 and 2147483647"
 	switch key {
 	case keyChain, headChain:
 		what = "is not a list of at most " + strconv.Itoa(MaxChain) + " names like agent@hub"

@@ -26,11 +26,11 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, shape uint8, wire []byte) {
 		s := dialect.Shape(shape % 6)
 		if job, err := dialect.ReadJobAnswer("j", "j", wire); err == nil && job.Code == "" && rawjson.Check(job.JSON, 200) != nil {
-			t.Fatalf("ReadJobAnswer(%q) = %s, which is no JSON", wire, job.JSON)
+			t.Fatalf("ReadJobAnswer(%q) = %s, which is not JSON", wire, job.JSON)
 		}
 		for o := dialect.SendMessage; o <= dialect.GetExtendedAgentCard; o++ {
 			if out, err := s.ReadResult(o, wire); err == nil && rawjson.Check(out, 200) != nil {
-				t.Fatalf("%s: ReadResult(%s, %q) = %q, which is no JSON", s, o, wire, out)
+				t.Fatalf("%s: ReadResult(%s, %q) = %q, which is not JSON", s, o, wire, out)
 			}
 		}
 		frame, err := s.ReadFrame(wire)

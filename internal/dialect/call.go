@@ -69,7 +69,7 @@ func (e *envelope) read(body []byte) error {
 			continue
 		}
 		if *member != nil {
-			return apierror.Field(a2a.ErrInvalidRequest, name, "is given twice")
+			return apierror.Field(a2a.ErrInvalidRequest, name, "appears twice")
 		}
 		*member = v
 	}

@@ -57,7 +57,7 @@ func (d *Decoder) Members(body []byte, visit func(name string, v []byte) error) 
 	seen := map[string]bool{}
 	for name, v := range rawjson.Fields(body) {
 		if seen[name] {
-			return apierror.Field(a2a.ErrInvalidParams, name, "is there twice")
+			return apierror.Field(a2a.ErrInvalidParams, name, "appears twice")
 		}
 		seen[name] = true
 		if rawjson.KindOf(v) == rawjson.Null {

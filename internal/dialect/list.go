@@ -75,7 +75,7 @@ func readListField(r *op.List, i int, v []byte) (err error) {
 func readPageSize(v []byte) (int, error) {
 	n, err := a2ajson.ReadInt(v)
 	if err == nil && (n < 1 || n > maxPageSize) {
-		err = a2ajson.Invalid("must be from 1 to %d", maxPageSize)
+		err = a2ajson.Invalid("must be between 1 and %d", maxPageSize)
 	}
 	return n, err
 }

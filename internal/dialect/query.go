@@ -31,7 +31,7 @@ func queryObject(s *a2ajson.Schema, query string) ([]byte, error) {
 			continue
 		}
 		if len(values[name]) > 1 {
-			return nil, a2ajson.Under(name, a2ajson.Invalid("is given twice"))
+			return nil, a2ajson.Under(name, a2ajson.Invalid("appears twice"))
 		}
 		if len(obj) > 1 {
 			obj = append(obj, ',')

@@ -208,7 +208,7 @@ func (d *Directory) apply(name task.Agent, f *finding) Probe {
 		d.changed(Change{Name: name, Card: true, Health: next.Health})
 	}
 	if lost := gone(e.Skills, next.Skills); len(lost) > 0 {
-		d.cfg.Logger.Warn("skills are gone from the card of an agent", "agent", name, "skills", strings.Join(lost, ", "))
+		d.cfg.Logger.Warn("skills have disappeared from an agent's card", "agent", name, "skills", strings.Join(lost, ", "))
 	}
 	d.publish(a, &next)
 	d.remember(a, &next, changed)

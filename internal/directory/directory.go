@@ -351,7 +351,7 @@ func (d *Directory) report(i int, found []error) {
 		}
 	}
 	if len(texts) == 0 && len(before) > 0 {
-		d.cfg.Logger.Info("source of agents has no problem any more", "source", d.sourceName(i))
+		d.cfg.Logger.Info("source of agents has recovered", "source", d.sourceName(i))
 	}
 }
 

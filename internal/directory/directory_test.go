@@ -140,7 +140,7 @@ func TestSkillsComeAndGo(t *testing.T) {
 	if diff := cmp.Diff([]string{"kept", "added"}, ids(b.get("a"))); diff != "" {
 		t.Errorf("skills (-want +got):\n%s", diff)
 	}
-	if b.logs.count(`skills are gone from the card of an agent" agent=a skills=one`) != 1 {
+	if b.logs.count(`skills have disappeared from an agent's card" agent=a skills=one`) != 1 {
 		t.Errorf("no warning of the skill that has vanished:\n%s", b.logs)
 	}
 }
@@ -232,7 +232,7 @@ func TestProblemsTakeNothingAway(t *testing.T) {
 	s := source("agents.yaml", spec("a", "http://a"), spec("b", "http://b"))
 	b := open(t, directory.Config{Sources: []directory.Source{s}, Probe: -1})
 	b.start()
-	mistake := errors.New("agents.yaml:3: agents[0].ulr: there is no such key")
+	mistake := errors.New("agents.yaml:3: agents[0].ulr: unknown key")
 	broken := directory.Update{Specs: []directory.Spec{spec("b", "http://new"), spec("c", "http://c")}, Problems: []error{mistake}}
 	for range 2 {
 		s.changes <- broken
@@ -248,7 +248,7 @@ func TestProblemsTakeNothingAway(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "c"}, b.names()); diff != "" || len(b.Problems()) != 0 {
 		t.Errorf("problems %v, agents after the mistake was mended (-want +got):\n%s", b.Problems(), diff)
 	}
-	if b.logs.count("there is no such key") != 1 || b.logs.count("has no problem any more") != 1 {
+	if b.logs.count("unknown key") != 1 || b.logs.count("has no problem any more") != 1 {
 		t.Errorf("want one record of the mistake and one of its end:\n%s", b.logs)
 	}
 }

@@ -37,7 +37,7 @@ func screen(c *a2a.AgentCard) (*a2a.AgentCard, []string) {
 	for i := range c.Capabilities.Extensions {
 		x := c.Capabilities.Extensions[i]
 		if i == maxExtensions {
-			p.note("capabilities.extensions: only the first %d count", maxExtensions)
+			p.note("capabilities.extensions: only the first %d are used", maxExtensions)
 			break
 		}
 		x.URI = p.text("extension", x.URI, maxDescription)
@@ -71,7 +71,7 @@ func (p *problems) skills(all []a2a.AgentSkill) []a2a.AgentSkill {
 	for i := range all {
 		s, key := all[i], fmt.Sprintf("skills[%d]", i)
 		if len(out) == maxSkills {
-			p.note("skills: only the first %d count", maxSkills)
+			p.note("skills: only the first %d are used", maxSkills)
 			break
 		}
 		id := strings.ToLower(s.ID)
@@ -80,7 +80,7 @@ func (p *problems) skills(all []a2a.AgentSkill) []a2a.AgentSkill {
 			p.note("%s: %q is not the ID of a skill", key, clip.Runes(clean(s.ID), maxQuoted))
 			continue
 		case seen[id]:
-			p.note("%s: there is another skill %q", key, clip.Runes(s.ID, maxQuoted))
+			p.note("%s: duplicate skill %q", key, clip.Runes(s.ID, maxQuoted))
 			continue
 		}
 		seen[id] = true
@@ -100,7 +100,7 @@ func (p *problems) list(key string, list []string, most int) []string {
 	var out []string
 	for i, s := range list {
 		if i == maxList {
-			p.note("%s: only the first %d count", key, maxList)
+			p.note("%s: only the first %d are used", key, maxList)
 			break
 		}
 		out = append(out, p.text(key, s, most))

@@ -40,7 +40,7 @@ func TestScreen(t *testing.T) {
 	}
 	for _, part := range []string{
 		"name: had characters", "description: was cut", "defaultInputModes: only the first 50", "extensions: only the first 50",
-		`skills[1]: there is another skill "GOOD"`, "skills[2]: ", `skills[3]: "bad" is not the ID`, "skills[4]: ",
+		`skills[1]: duplicate skill "GOOD"`, "skills[2]: ", `skills[3]: "bad" is not the ID`, "skills[4]: ",
 	} {
 		if !strings.Contains(strings.Join(problems, "\n"), part) {
 			t.Errorf("problems do not say %q:\n%s", part, strings.Join(problems, "\n"))

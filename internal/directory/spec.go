@@ -231,7 +231,7 @@ func (s *Spec) Check() error {
 	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
 		return fmt.Errorf("transport: %q must be %s or %s", clip.Runes(s.Transport, maxQuoted), HTTP, Queue)
 	case s.Transport == HTTP && s.URL == "" || s.Transport == Queue && s.Queue == "":
-		return fmt.Errorf("transport: %q is not there", s.Transport)
+		return fmt.Errorf("transport: unknown %q", s.Transport)
 	}
 	if s.URL != "" {
 		if err := checkURL(s.URL); err != nil {
@@ -239,7 +239,7 @@ func (s *Spec) Check() error {
 		}
 	}
 	if c := &s.Call; c.Poll < 0 || c.PollInitial < 0 || c.PollMax < 0 {
-		return fmt.Errorf("poll: a time is negative")
+		return fmt.Errorf("poll: times must not be negative")
 	}
 	for i := range s.Skills {
 		if s.Skills[i].ID == "" {
@@ -247,7 +247,7 @@ func (s *Spec) Check() error {
 		}
 		same := func(o Skill) bool { return strings.EqualFold(o.ID, s.Skills[i].ID) }
 		if slices.ContainsFunc(s.Skills[:i], same) {
-			return fmt.Errorf("skills[%d].id: the agent has another skill %q", i, clip.Runes(s.Skills[i].ID, maxQuoted))
+			return fmt.Errorf("skills[%d].id: duplicate skill %q", i, clip.Runes(s.Skills[i].ID, maxQuoted))
 		}
 	}
 	return s.Call.Credentials.Check()

@@ -137,7 +137,7 @@ func notCancelable(h *task.Head) error {
 	if h.State.Terminal() {
 		return apierror.New(a2a.ErrTaskNotCancelable, "the task has ended (%s)", h.State.Word()).With("taskId", string(h.ID))
 	}
-	return apierror.New(a2a.ErrTaskNotCancelable, "the agent does not let this task be canceled").With("taskId", string(h.ID))
+	return apierror.New(a2a.ErrTaskNotCancelable, "the agent does not allow this task to be canceled").With("taskId", string(h.ID))
 }
 
 // requestCancel makes the request durable, and carries it out in the background if it is the first one and no

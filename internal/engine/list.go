@@ -77,7 +77,7 @@ func (e *Engine) position(q *task.Query, r *op.List) (task.Cursor, error) {
 // listError converts the error of a store for a list of ids whose last task was deleted.
 func listError(q *task.Query, err error) error {
 	if q.IDPrefix != "" && errors.Is(err, task.ErrNotFound) {
-		return apierror.Field(a2a.ErrInvalidParams, "pageToken", "the task that the page ended with was deleted; begin anew")
+		return apierror.Field(a2a.ErrInvalidParams, "pageToken", "the task that the page ended with was deleted; start from the first page")
 	}
 	return err
 }

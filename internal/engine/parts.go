@@ -18,7 +18,7 @@ import (
 )
 
 // ErrPartGone is returned for a part of a task that has expired, or whose file is missing.
-var ErrPartGone = errors.New("part is kept no longer")
+var ErrPartGone = errors.New("part has expired")
 
 // Part opens a large part of a task of the caller, which closes it. A caller that may get the
 // task may get its parts; other callers receive the error of Get. The error is ErrPartGone if
@@ -95,7 +95,7 @@ func (a *admission) checkAddresses(ctx context.Context) error {
 
 // noAddress is the error for the address of a part that does not exist for the caller.
 func noAddress(field string) error {
-	return apierror.Field(a2a.ErrInvalidParams, field+".url", "is not a part of this hub that you may read")
+	return apierror.Field(a2a.ErrInvalidParams, field+".url", "is not a part that you may read")
 }
 
 // externalize replaces the large parts of a change by references. It returns the blobs stored for

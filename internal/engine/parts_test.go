@@ -256,7 +256,7 @@ func TestPartsSentOn(t *testing.T) {
 		}
 		answers = append(answers, f.Message)
 	}
-	if want := "message.parts[0].url: is not a part of this hub that you may read"; answers[0] != want || answers[1] != want || answers[2] != want {
+	if want := "message.parts[0].url: is not a part that you may read"; answers[0] != want || answers[1] != want || answers[2] != want {
 		t.Errorf("refusals = %q", answers)
 	}
 	page, err := b.List(t.Context(), caller("bob"), &op.List{PageSize: 10})

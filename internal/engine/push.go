@@ -261,7 +261,7 @@ func decodePushToken(h *task.Head, token string) (id string, err error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) <= 8 || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || binary.BigEndian.Uint64(b) != pushSum(h, string(b[8:])) {
-		return "", apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
+		return "", apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a page token of this list")
 	}
 	return string(b[8:]), nil
 }

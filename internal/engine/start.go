@@ -67,7 +67,7 @@ type ahead struct {
 // stored or not; with errNoTask it certainly is not.
 var (
 	errNotStored = errors.New("the task could not be stored")
-	errNoTask    = errors.New("the task was refused by the store")
+	errNoTask    = errors.New("the store rejected the task")
 )
 
 // startAhead starts the run of a new task before the task is stored, if the agent permits that. A

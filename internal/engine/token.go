@@ -59,7 +59,7 @@ func (t tokens) decode(q *task.Query, token string) (task.Cursor, error) {
 	// Each token has exactly one valid text: no line breaks, no unused bits.
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != positionSize+sumSize || len(token) != base64.RawURLEncoding.EncodedLen(len(b)) || !hmac.Equal(b[positionSize:], t.sum(q, b[:positionSize])) {
-		return task.Cursor{}, apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a token of this list")
+		return task.Cursor{}, apierror.Field(a2a.ErrInvalidParams, "pageToken", "is not a page token of this list")
 	}
 	t.block.Decrypt(b, b[:positionSize])
 	return task.Cursor{

@@ -96,7 +96,7 @@ func (w *watch) make(m metric.Meter) error {
 		{&w.refused, "parley.memory.refused", "{request}", "Large requests that were refused because there was no memory for them."},
 		{&w.depth, "parley.queue.depth", "{task}", "Tasks of agents with workers, by whether a worker has them."},
 		{&w.letters, "parley.dead_letters", "{letter}", "Dead letters of queues that are stored."},
-		{&w.broken, "parley.webhook.broken_endpoints", "{endpoint}", "Endpoints that are left alone because they do not answer."},
+		{&w.broken, "parley.webhook.broken_endpoints", "{endpoint}", "Endpoints that are not called for now because they do not answer."},
 	} {
 		var err error
 		*c.at, err = m.Int64ObservableUpDownCounter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.description))

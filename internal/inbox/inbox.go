@@ -48,7 +48,7 @@ type waiter struct {
 }
 
 // ErrObsolete is returned by Inbox.Deliver for a question that needs no answer any more.
-var ErrObsolete = errors.New("the question needs no answer any more")
+var ErrObsolete = errors.New("the question no longer needs an answer")
 
 // AlreadyDelivered is an ErrObsolete with the answer that an earlier process delivered but did
 // not store.

@@ -17,7 +17,7 @@ var (
 	// ErrSettled is returned if the item is already settled. The error is a *Settled.
 	ErrSettled = errors.New("the item is settled")
 	// ErrLate is returned for a settlement after the item has expired.
-	ErrLate = errors.New("the time of the item is over")
+	ErrLate = errors.New("the item has expired")
 	// ErrInvalid is returned for an invalid item, or a settlement that does not fit the item.
 	ErrInvalid = errors.New("invalid")
 )

@@ -84,7 +84,7 @@ var chatRows = []chatRow{
 	},
 	{
 		name: "data that is none", part: a2a.NewDataPart(func() {}), json: `"null"`, oneWay: true,
-		lost: []llm.Loss{reshaped("parts[0].data", "is JSON as a text"), gone("parts[0].data", "is no JSON")},
+		lost: []llm.Loss{reshaped("parts[0].data", "is JSON as a text"), gone("parts[0].data", "is not JSON")},
 	},
 	{name: "nothing", part: &a2a.Part{}, json: `null`, lost: []llm.Loss{gone("parts[0]", "has no content")}, oneWay: true},
 	{name: "nil", part: nil, json: `null`, lost: []llm.Loss{gone("parts[0]", "has no content")}, oneWay: true},
@@ -285,7 +285,7 @@ func TestFromChatMessages(t *testing.T) {
 	want := []llm.Loss{
 		reshaped("messages[0].role", "is the caller's, because A2A has no other for system"),
 		gone("messages[1]", "has no content"), gone("messages[2].tool_call_id", "belongs to messages of the role tool"),
-		reshaped("messages[3].tool_calls[0].function.arguments", "are no JSON, and so a string"),
+		reshaped("messages[3].tool_calls[0].function.arguments", "are not JSON, and so a string"),
 	}
 	if diff := cmp.Diff(want, lost); diff != "" || err != nil || len(msgs) != 3 {
 		t.Fatalf("FromChatMessages = %v, %v, losses mismatch (-want +got):\n%s", msgs, err, diff)

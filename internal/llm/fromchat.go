@@ -106,7 +106,7 @@ func (l *losses) fromCalls(at string, c *ChatMessage, m *a2a.Message) error {
 		}
 		args, ok := parse(call.Function.Arguments)
 		if !ok {
-			l.reshaped(field+".function.arguments", "are no JSON, and so a string")
+			l.reshaped(field+".function.arguments", "are not JSON, and so a string")
 			args = call.Function.Arguments
 		}
 		m.Parts = append(m.Parts, (&ClientCall{ID: call.ID, Name: call.Function.Name, Args: args}).Part())

@@ -138,7 +138,7 @@ func (l *losses) fromMeta(at string, b *MCPBlock, p *a2a.Part, rest map[string]a
 	kept := map[string]any{metaMCP: rest}
 	for name, v := range p.Metadata {
 		if name == metaMCP {
-			l.gone(at+"._meta."+keepMetadata+"."+metaMCP, "has made way for that of the block")
+			l.gone(at+"._meta."+keepMetadata+"."+metaMCP, "was replaced by the block's")
 		} else {
 			kept[name] = v
 		}

@@ -57,7 +57,7 @@ func TestMCP(t *testing.T) {
 func TestToMCPLosses(t *testing.T) {
 	t.Parallel()
 	blocks, lost := llm.ToMCP(a2a.ContentParts{nil, {}, a2a.NewDataPart(func() {})})
-	want := []llm.Loss{gone("parts[0]", "has no content"), gone("parts[1]", "has no content"), gone("parts[2].data", "is no JSON")}
+	want := []llm.Loss{gone("parts[0]", "has no content"), gone("parts[1]", "has no content"), gone("parts[2].data", "is not JSON")}
 	if diff := cmp.Diff(want, lost); diff != "" || len(blocks) != 1 {
 		t.Errorf("%d blocks, losses mismatch (-want +got):\n%s", len(blocks), diff)
 	}
@@ -96,7 +96,7 @@ func TestFromMCPLosses(t *testing.T) {
 	want := []llm.Loss{
 		gone("content[0]", "A2A cannot carry a block of the type tool_use"), gone("content[1].resource", "is not there"),
 		gone("content[2].mimeType", "a text has no media type in MCP"),
-		gone("content[3]._meta.parley/metadata.mcp", "has made way for that of the block"),
+		gone("content[3]._meta.parley/metadata.mcp", "was replaced by the block's"),
 	}
 	if diff := cmp.Diff(want, lost); diff != "" || len(parts) != 2 {
 		t.Errorf("%d parts, losses mismatch (-want +got):\n%s", len(parts), diff)

@@ -308,7 +308,7 @@ func (l *losses) json(at string, v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // models read the text, and labels have angle brackets
 	if e.Encode(v) != nil {
-		l.gone(at, "is no JSON")
+		l.gone(at, "is not JSON")
 		return "null"
 	}
 	return strings.TrimSuffix(b.String(), "\n")

@@ -83,7 +83,7 @@ func (r *Range) has(n *Note) bool {
 
 func (r *Range) check() error {
 	if r.Limit <= 0 {
-		return fmt.Errorf("limit %d is not positive", r.Limit)
+		return fmt.Errorf("limit %d must be positive", r.Limit)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrEnded is the final error of Watch after Run has ended.
-var ErrEnded = errors.New("the notes are not kept any more")
+var ErrEnded = errors.New("the notes are no longer stored")
 
 // subscribers wakes the watchers of notes. The zero subscribers is ready to use.
 type subscribers struct {

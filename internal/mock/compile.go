@@ -132,7 +132,7 @@ func (c *compiler) agent(in *Agent, key string) *agent {
 		a.streaming = false
 	}
 	if in.Latency < 0 {
-		c.report(key+".latency", "is negative")
+		c.report(key+".latency", "must not be negative")
 	}
 	for i := range in.Responses {
 		r := c.rule(&in.Responses[i], key+".responses["+strconv.Itoa(i)+"]")
@@ -260,7 +260,7 @@ func (c *compiler) step(in *Step, key string) step {
 		c.report(key+".for", "belongs to authorize")
 	}
 	if in.Wait < 0 || in.For < 0 {
-		c.report(key, "is negative")
+		c.report(key, "must not be negative")
 	}
 	switch {
 	case in.Artifact != nil:
@@ -301,7 +301,7 @@ func (c *compiler) artifact(in *Artifact, key string) step {
 		c.report(key, "needs parts or chunks")
 	}
 	if in.Every < 0 {
-		c.report(key+".every", "is negative")
+		c.report(key+".every", "must not be negative")
 	}
 	return step{kind: stepArtifact, wait: in.Every, artifact: a, parts: c.parts(in.Parts, key), chunks: in.Chunks}
 }

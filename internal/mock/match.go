@@ -61,7 +61,7 @@ func (c *compiler) match(in *Match, key string) *matcher {
 		m.data = c.json(in.Data, key+".data")
 	}
 	if in.Turn < 0 {
-		c.report(key+".turn", "is negative; the first message is 1")
+		c.report(key+".turn", "must not be negative; the first message is 1")
 	}
 	return m
 }

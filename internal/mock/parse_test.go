@@ -26,16 +26,16 @@ func TestParseProblems(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
 		{"", "m.yaml: the file is empty; it needs a2a_agents"},
 		{"a2a_agents: []", "m.yaml:1: a2a_agents: must have at least one agent"},
-		{"agents: []", "m.yaml:1: agents: there is no such key; possible are a2a_agents"},
+		{"agents: []", "m.yaml:1: agents: unknown key; possible are a2a_agents"},
 		{"a2a_agents: {}", "m.yaml:1: a2a_agents: must be a list, not a mapping"},
 		{"- 1", "m.yaml:1: must be a mapping of keys to values, not a list"},
 		{"a: [", "m.yaml:1: "},
-		{"a: b\n---\nc: d\n", "m.yaml:3: a file holds one document, here a second one begins"},
-		{"a2a_agents: []\na2a_agents: []\n", "m.yaml:2: a2a_agents: is given twice"},
+		{"a: b\n---\nc: d\n", "m.yaml:3: a file must hold one document; a second one begins here"},
+		{"a2a_agents: []\na2a_agents: []\n", "m.yaml:2: a2a_agents: appears twice"},
 		{"a2a_agents: *b", "m.yaml:1: there is no anchor &b"},
 		{"a2a_agents: [{name: a, lie: &a {b: *a}}]", "m.yaml:1: alias *a refers to itself"},
 		{"a2a_agents: [{name: a, lie: {b: " + strings.Repeat("[", 65) + strings.Repeat("]", 65) + "}}]", "the file is nested too deep"},
-		{"a2a_agents: [{name: a, lie: {b: 1, b: 2}}]", "m.yaml:1: a2a_agents[0].lie.b: is given twice"},
+		{"a2a_agents: [{name: a, lie: {b: 1, b: 2}}]", "m.yaml:1: a2a_agents[0].lie.b: appears twice"},
 		{"a2a_agents: !!str b", "m.yaml:1: a2a_agents: tags are not used here; put a text that begins with ! in quotes"},
 		{"a2a_agents:\n  - {}", "m.yaml:2: a2a_agents[0].name: is missing"},
 		{"a2a_agents:\n  - name: tasks", "m.yaml:2: a2a_agents[0].name: \"tasks\" cannot be a name"},
@@ -56,7 +56,7 @@ func TestParseProblems(t *testing.T) {
 		{rules("{message: a, error: b}"), "responses[0]: has more than one answer"},
 		{rules("{response: a, times: -1}"), "times and latency must not be negative"},
 		{rules("{response: a, match: {regex: '('}}"), "responses[0].match.regex: error parsing regexp"},
-		{rules("{response: a, match: {turn: -1}}"), "match.turn: is negative; the first message is 1"},
+		{rules("{response: a, match: {turn: -1}}"), "match.turn: must not be negative; the first message is 1"},
 		{rules("{response: a, match: {turn: one}}"), "match.turn: \"one\" is not a whole number"},
 		{rules("{response: a, match: {data: null}}"), "match.data: must be a value other than null"},
 		{rules("{response: {parts: []}}"), "response: needs parts"},
@@ -74,8 +74,8 @@ func TestParseProblems(t *testing.T) {
 		{rules("{steps: [{say: a, for: 1s}]}"), "steps[0].for: belongs to authorize"},
 		{rules("{steps: [{fault: slow}]}"), "steps[0].fault: \"slow\" is not one of hang, reset, garbage, truncated, close"},
 		{rules("{steps: [{complete: a}, {say: b}]}"), "steps[1]: comes after the step that ends the task"},
-		{rules("{response: a, Response: b}"), "there is no such key"},
-		{rules("{protocolError: ParseError, protocol_error: ParseError}"), "is given twice"},
+		{rules("{response: a, Response: b}"), "unknown key"},
+		{rules("{protocolError: ParseError, protocol_error: ParseError}"), "appears twice"},
 		{strings.Repeat("a", maxFile+1), "m.yaml: the file is larger than"},
 	} {
 		c, err := Parse("m.yaml", []byte(tt.src))
@@ -161,7 +161,7 @@ func TestParseSpec(t *testing.T) {
 		}
 	}
 	_, err := Parse("arena.yaml", []byte("kind: Arena\nspec:\n  a2a_agents:\n    - nam: a\n"))
-	if err == nil || !strings.HasPrefix(err.Error(), "arena.yaml:4: spec.a2a_agents[0].nam: there is no such key; did you mean name?") {
+	if err == nil || !strings.HasPrefix(err.Error(), "arena.yaml:4: spec.a2a_agents[0].nam: unknown key; did you mean name?") {
 		t.Errorf("Parse() = %v, want the key with spec", err)
 	}
 }

@@ -58,7 +58,7 @@ func (p *ProtocolError) compile() (err *coded, problem string) {
 	case p.Name == "" && p.Code == 0:
 		return nil, "needs a name or a code"
 	case p.RetryAfter < 0:
-		return nil, "retry_after is negative"
+		return nil, "retry_after must not be negative"
 	}
 	message := p.Message
 	if message == "" {

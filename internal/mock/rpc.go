@@ -29,7 +29,7 @@ func (a *agent) derived() dialect.Shape {
 // serveRPC answers JSON-RPC: PascalCase methods are v1.0, methods with a slash are older.
 func (c *call) serveRPC() {
 	if c.r.Method != http.MethodPost {
-		c.record.Problem = "only POST is answered here"
+		c.record.Problem = "only POST is allowed here"
 		c.begin()
 		c.w.Header().Set("Allow", http.MethodPost)
 		http.Error(c.w, "JSON-RPC is called by POST", http.StatusMethodNotAllowed)

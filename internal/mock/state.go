@@ -133,7 +133,7 @@ func (st *state) continuedLocked(a *agent, m *op.Message) (*task, error) {
 	case err != nil:
 		return nil, err
 	case m.ContextID != "" && m.ContextID != t.context:
-		return nil, apierror.Field(a2a.ErrInvalidParams, "message.contextId", "is not the one of the task")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "message.contextId", "is not the task's")
 	case !t.state.interrupted():
 		return nil, apierror.New(a2a.ErrUnsupportedOperation, "the task is %s and accepts no messages", t.state)
 	case t.messages >= maxMessages:

@@ -66,7 +66,7 @@ func (p *Policy) Check() []Failure {
 			continue
 		}
 		if v := now.explain(caller, r); v.Allowed != t.Allow {
-			out = append(out, Failure{t.At, fmt.Sprintf("%s is to be %s, but is %s: %s", t, word(t.Allow), word(v.Allowed), v.Reason)})
+			out = append(out, Failure{t.At, fmt.Sprintf("%s should be %s, but is %s: %s", t, word(t.Allow), word(v.Allowed), v.Reason)})
 		}
 	}
 	return out

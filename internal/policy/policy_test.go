@@ -224,8 +224,8 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []policy.Failure{
-		{At: "p.yaml:9", Text: `send on agent "echo" with the skill "echo" for "ann" with the roles partner of "acme" is to be denied, but is allowed: allowed by the rule at p.yaml:2`},
-		{At: "p.yaml:12", Text: `send on agent "echo" for callers without credentials is to be allowed, but is denied: no rule allows it`},
+		{At: "p.yaml:9", Text: `send on agent "echo" with the skill "echo" for "ann" with the roles partner of "acme" should be denied, but is allowed: allowed by the rule at p.yaml:2`},
+		{At: "p.yaml:12", Text: `send on agent "echo" for callers without credentials should be allowed, but is denied: no rule allows it`},
 	}
 	if diff := cmp.Diff(want, p.Check()); diff != "" {
 		t.Errorf("Check (-want +got):\n%s", diff)

@@ -127,7 +127,7 @@ func compile(r *Rule) (_ *rule, err error) {
 func (c *rule) sense() error {
 	switch {
 	case c.caller == "" && len(c.callers)+len(c.roles)+len(c.owners) == 0:
-		return &RuleError{Err: fmt.Errorf("says not who: it needs who (one of %v), callers, roles or owners", WhoValues())}
+		return &RuleError{Err: fmt.Errorf("needs who (one of %v), callers, roles or owners", WhoValues())}
 	case len(c.agents) > 0 && c.ops&maskOf(Op.ofAgents) == 0:
 		return &RuleError{Key: "agents", Err: errors.New("none of the operations of the rule is about an agent")}
 	case len(c.skills) > 0 && c.ops&maskOf(Op.begins) == 0:

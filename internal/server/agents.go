@@ -39,7 +39,7 @@ func (h *Hub) configured() ([]engine.Agent, error) {
 			s := a.Spec()
 			x, err := h.core.QueueExecutor(&s)
 			if err != nil {
-				return nil, configf("agents: %s: %w; take away bus: off", a.Name, err)
+				return nil, configf("agents: %s: %w; remove bus: off", a.Name, err)
 			}
 			e.Executor, e.ListedSkills = x, true
 		case a.Exchange() != "":

@@ -72,7 +72,7 @@ func (h *Hub) startBroker(ctx context.Context, key bus.HubKey) error {
 		TLS: certificate, Agent: h.busPass(ctx),
 	})
 	if err != nil {
-		return fmt.Errorf("--bus-listen: %w; or say --bus off", err)
+		return fmt.Errorf("--bus-listen: %w; or set --bus off", err)
 	}
 	b, err := s.Open(ctx, natsbus.Options{Logger: h.logger})
 	if err != nil {

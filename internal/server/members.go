@@ -184,7 +184,7 @@ func (h *Hub) memberChecks() []engine.Check {
 	case !c.OK:
 		c.Detail = "the lease of this hub has ended; it joins the others again when the database answers"
 	case others != "":
-		c.Detail = "another configuration than that of this hub:" + others
+		c.Detail = "a different configuration from this hub's:" + others
 	default:
 		ids := make([]string, len(all))
 		for i := range all {

@@ -112,7 +112,7 @@ func (r *reloader) read(ctx context.Context, asked bool) error {
 		r.logger.Warn("changed keys of the configuration need a restart of the hub", "file", c.File, "keys", later)
 	}
 	if len(now)+len(later) == 0 {
-		r.logger.Info("the configuration is the same as that of the running hub again", "file", c.File)
+		r.logger.Info("the configuration matches the running hub again", "file", c.File)
 	}
 	return nil
 }

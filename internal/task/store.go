@@ -79,7 +79,7 @@ func (c *Change) Check() error {
 	}
 	for i := range c.Journal {
 		if n := c.Journal[i].Number; n < 1 {
-			return fmt.Errorf("record %d is not positive", n)
+			return fmt.Errorf("record %d must be positive", n)
 		}
 	}
 	for i := range c.Entries {

@@ -49,7 +49,7 @@ func ParseFile(src []byte) (entries []Entry, problems []error, err error) {
 			at[e.Subject] = len(entries)
 			entries = append(entries, e)
 		default:
-			problems = append(problems, fmt.Errorf("entry %d: %.80q has an entry already; the one that trusts less counts", i+1, e.Subject))
+			problems = append(problems, fmt.Errorf("entry %d: %.80q has an entry already; the lower level applies", i+1, e.Subject))
 			if e.Level < entries[first].Level {
 				entries[first] = e
 			}

@@ -118,7 +118,7 @@ func isToken(s string) bool {
 
 // errSealed is the reason of dead letters whose secrets cannot be opened. Its text is for
 // operators.
-var errSealed = errors.New("its secrets cannot be opened: the hub's master key is another one than when it was registered")
+var errSealed = errors.New("its secrets cannot be opened: the hub's master key has changed since it was registered")
 
 // unseal returns the secrets of a target.
 func (d *Dispatcher) unseal(t *target) (secrets, error) {

@@ -31,7 +31,7 @@ var (
 	ErrInUse = errors.New("another hub is using the database")
 	// ErrRefused is returned by Open if the database refuses the user or a setting in the address, or has
 	// no such database.
-	ErrRefused = errors.New("database refuses the connection")
+	ErrRefused = errors.New("database refused the connection")
 	// ErrNoHints is returned by Listen if the address is that of a pooler.
 	ErrNoHints = errors.New("a pooler passes no notifications")
 	// ErrUnavailable is returned while the database cannot be reached, or fails.

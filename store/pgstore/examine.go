@@ -177,7 +177,7 @@ func (x *examiner) parts(ctx context.Context) error {
 		case err != nil:
 			return err
 		case blobstore.Digest(sum.Sum(nil)) != next.name.Digest:
-			x.report(fmt.Sprintf("part %s: the content is damaged: it has another digest", next.name.Digest))
+			x.report(fmt.Sprintf("part %s: the content is damaged: its digest does not match", next.name.Digest))
 		default:
 			x.n.Parts++
 		}

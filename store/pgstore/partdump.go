@@ -142,7 +142,7 @@ func (c *conn) loadRef(name *blobstore.Name, r io.Reader) error {
 	}
 	k, p, err := blobstore.ParseRef(b)
 	if err != nil || blobstore.RefName(k, name.Digest, name.Pending) != *name {
-		return fmt.Errorf("%w: the reference %s is not about its part", dump.ErrDamaged, name)
+		return fmt.Errorf("%w: the reference %s does not match its part", dump.ErrDamaged, name)
 	}
 	s := c.start(qLoadRef)
 	bindRef(&s, k, name.Digest)

@@ -13,7 +13,7 @@ import (
 // List implements task.Index.
 func (t Tasks) List(ctx context.Context, q *task.Query) (task.ListPage, error) {
 	if q.Limit <= 0 {
-		return task.ListPage{}, fmt.Errorf("list tasks: limit %d is not positive", q.Limit)
+		return task.ListPage{}, fmt.Errorf("list tasks: limit %d must be positive", q.Limit)
 	}
 	if err := q.Check(); err != nil {
 		return task.ListPage{}, fmt.Errorf("list tasks: %w", err)

@@ -781,7 +781,7 @@ func TestOwnerSeesTheConversationBefore(t *testing.T) {
 		w.gate.History = &memory.Turns{Store: store, Log: w.store}
 		w.restart()
 		w.send(partner, "desk", "fourth words", inTalk)
-		want := "Bob Inc.: first words\ndesk: This agent does not do this for you. Its owner was notified of your request. Nothing was done.\nBob Inc.: second words"
+		want := "Bob Inc.: first words\ndesk: This agent does not accept this request from you. Its owner was notified of your request. Nothing was done.\nBob Inc.: second words"
 		if it := w.open()[0]; !strings.Contains(it.Text, want) || strings.Contains(it.Text, ": fourth words") {
 			w.t.Errorf("the approval says %q, want it to have %q, and itself once", it.Text, want)
 		}

@@ -35,7 +35,7 @@ func (r *request) observe(ctx context.Context) {
 
 // refuse notifies the owner, and then the caller, that the message is not passed on.
 func (r *request) refuse(ctx context.Context, level trust.Level) {
-	if err := r.wrapper.Inbox.Withdraw(ctx, r.item(), "the caller is not trusted enough any more"); err != nil {
+	if err := r.wrapper.Inbox.Withdraw(ctx, r.item(), "the caller is no longer trusted enough"); err != nil {
 		r.yield(nil, err)
 		return
 	}
@@ -55,7 +55,7 @@ func (r *request) refuse(ctx context.Context, level trust.Level) {
 		r.yield(nil, err)
 		return
 	}
-	r.end("This agent does not do this for you. Its owner was notified of your request. Nothing was done.", "observed")
+	r.end("This agent does not accept this request from you. Its owner was notified of your request. Nothing was done.", "observed")
 }
 
 // note stores the request and its summary for a day.

@@ -201,7 +201,7 @@ func (r *request) ask(ctx context.Context, level trust.Level) {
 			r.yield(nil, err)
 			return
 		}
-		if !r.sendStatus(a2a.TaskStateAuthRequired, "This waits for the approval of the owner of this agent. It runs when it is approved; nothing more is needed from you.", nil) {
+		if !r.sendStatus(a2a.TaskStateAuthRequired, "This request needs the approval of the agent's owner. It runs once approved; you need not do anything.", nil) {
 			return
 		}
 	}

@@ -496,7 +496,7 @@ func TestTooMuchOutput(t *testing.T) {
 	a := shell(`echo $$; while :; do echo 0123456789; done`)
 	a.MaxOutput = 1 << 16
 	r := execute(t, a, asking())
-	r.ended(t, a2a.TaskStateFailed, `program "sh" was ended because it wrote more than 65536 bytes`)
+	r.ended(t, a2a.TaskStateFailed, `program "sh" was killed because it wrote more than 65536 bytes`)
 	if n := len(r.text()); n > 1<<16 {
 		t.Errorf("%d bytes were passed on", n)
 	}
@@ -513,7 +513,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	a := shell(`echo $$; echo 'still here' >&2; exec sleep 1000`)
 	r := timedOut(t, a, "still here")
-	r.ended(t, a2a.TaskStateFailed, fmt.Sprintf(`program "sh" was ended after %v: still here`, a.Timeout))
+	r.ended(t, a2a.TaskStateFailed, fmt.Sprintf(`program "sh" was killed after %v: still here`, a.Timeout))
 	wantGone(t, firstPid(t, r))
 }
 
@@ -523,7 +523,7 @@ func TestGraceEnds(t *testing.T) {
 		a := shell(`trap '' TERM; echo $$; while :; do sleep 1000; done`)
 		a.Grace = grace
 		r := timedOut(t, a, "")
-		r.ended(t, a2a.TaskStateFailed, fmt.Sprintf(`program "sh" was ended after %v`, a.Timeout))
+		r.ended(t, a2a.TaskStateFailed, fmt.Sprintf(`program "sh" was killed after %v`, a.Timeout))
 		wantGone(t, firstPid(t, r))
 	}
 }

@@ -171,10 +171,10 @@ func (r *run) conclude(ctx context.Context, yield yieldFunc, end *ending) {
 		yield(status(r.ec, a2a.TaskStateCanceled, ""), nil)
 		return
 	case errors.Is(end.cause, errTimeout):
-		r.fail(yield, end, "was ended after "+r.agent.Timeout.String())
+		r.fail(yield, end, "was killed after "+r.agent.Timeout.String())
 		return
 	case errors.Is(end.cause, errTooLarge):
-		r.fail(yield, end, fmt.Sprintf("was ended because it wrote more than %d bytes", r.agent.maxOutput()))
+		r.fail(yield, end, fmt.Sprintf("was killed because it wrote more than %d bytes", r.agent.maxOutput()))
 		return
 	default:
 		yield(nil, fmt.Errorf("run program: %w", stopped(ctx)))

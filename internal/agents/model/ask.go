@@ -46,7 +46,7 @@ func (s *session) ask(ctx context.Context) error {
 	if len(problems) == 0 {
 		return endedf("the agent has no model")
 	}
-	return endedf("no model has answered: %s", strings.Join(problems, "; "))
+	return endedf("no model answered: %s", strings.Join(problems, "; "))
 }
 
 func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
@@ -64,7 +64,7 @@ func (s *session) tryChoice(ctx context.Context, c *Choice) (*turn, error) {
 		if pause > maxWait {
 			return nil, fmt.Errorf("%w; it asks callers to wait %v", err, pause.Round(time.Second))
 		}
-		s.agent.logger().DebugContext(ctx, "model is asked again", "task", s.ec.TaskID, "in", pause, "error", err)
+		s.agent.logger().DebugContext(ctx, "retrying model", "task", s.ec.TaskID, "in", pause, "error", err)
 		if err := backoff.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}

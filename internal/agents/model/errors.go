@@ -17,7 +17,7 @@ func publicError(format string, args ...any) *llm.ProviderError {
 // Failures of a stream without an error of the provider.
 var (
 	errCut     = publicError("the answer was cut off")
-	errNothing = publicError("the model said nothing")
+	errNothing = publicError("the model returned nothing")
 	errFilter  = &llm.ProviderError{Message: "the answer was withheld", Reason: "the answer was withheld", Final: true}
 )
 
@@ -30,7 +30,7 @@ func publicText(err error) string {
 	case e.Reason != "":
 		return e.Reason
 	case e.Status == 429:
-		return "it accepts no more requests for now (status 429)"
+		return "rate limit reached (status 429)"
 	case e.Status == 401 || e.Status == 403:
 		return fmt.Sprintf("it does not accept the hub's credentials (status %d)", e.Status)
 	case e.Status != 0:

@@ -31,7 +31,7 @@ func TestProvidersThatFail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ first, second, want string }{
 		"busy for a while": {"{times: 2, error: {status: 429, retry_after: 3s}}, {text: here I am}", "", "COMPLETED: here I am"},
-		"busy":             {"{error: {status: 429}}", "", "FAILED: no model has answered: first: it accepts no more requests for now (status 429)"},
+		"busy":             {"{error: {status: 429}}", "", "FAILED: no model has answered: first: rate limit reached (status 429)"},
 		"busy for long":    {"{error: {status: 429, retry_after: 1h}}", "{text: second}", "COMPLETED: second"},
 		"refused":          {"{error: {status: 401, message: bad key sk-1}}", "", "FAILED: no model has answered: first: it does not accept the hub's credentials (status 401)"},
 		"fallback":         {"{error: {status: 500}}", "{text: second}", "COMPLETED: second"},
@@ -39,7 +39,7 @@ func TestProvidersThatFail(t *testing.T) {
 		"always cut":       {"{text: one two, cut: true}", "", "FAILED: no model has answered: first: the answer was cut off"},
 		"stalled":          {"{times: 1, text: one, stall: true}, {text: two}", "", "COMPLETED: two"},
 		"always stalled":   {"{stall: true}", "{stall: true}", "FAILED: no model has answered: first: it was silent for 1m30s; second: it was silent for 1m30s"},
-		"silent":           {"{text: ''}", "", "FAILED: no model has answered: first: the model said nothing"},
+		"silent":           {"{text: ''}", "", "FAILED: no model has answered: first: the model returned nothing"},
 		"filtered":         {"{text: one, finish: content_filter}", "", "FAILED: no model has answered: first: the answer was withheld"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,15 +96,15 @@ func TestBudgets(t *testing.T) {
 		answer func() string
 		want   string
 	}{
-		"rounds": {model.Budget{Rounds: 3}, func() string { return "x" }, "FAILED: the model has not come to an answer in 3 rounds"},
+		"rounds": {model.Budget{Rounds: 3}, func() string { return "x" }, "FAILED: the model did not reach an answer in 3 rounds"},
 		"tokens": {model.Budget{Tokens: 40}, func() string { return "x" }, "FAILED: the task has used 45 tokens, and may use 40"},
-		"calls":  {model.Budget{Calls: 2}, func() string { return "x" }, "FAILED: the model wanted more than 2 calls of tools"},
+		"calls":  {model.Budget{Calls: 2}, func() string { return "x" }, "FAILED: the model requested more than 2 tool calls"},
 		"time": {model.Budget{Time: time.Minute, ToolTime: time.Hour}, func() string {
 			time.Sleep(2 * time.Minute)
 			return "x"
 		}, "FAILED: the agent took longer than 1m0s"},
 		"the same": {model.Budget{}, func() string { return "x" }, "FAILED: the model makes the same call again and again"},
-		"news":     {model.Budget{Rounds: 10}, other, "FAILED: the model has not come to an answer in 10 rounds"},
+		"news":     {model.Budget{Rounds: 10}, other, "FAILED: the model did not reach an answer in 10 rounds"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -151,8 +151,8 @@ func TestMistakesOfModels(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ call, want string }{
 		"no such tool":    {"{name: lok, arguments: {}}", `There is no tool "lok". Call one of these, with its name exactly so: agent_run_north, look.`},
-		"no JSON":         {"{name: look, raw: '{\"a\": '}", "The arguments of look are no JSON object"},
-		"no object":       {"{name: look, raw: '[1]'}", "The arguments of look are no JSON object"},
+		"no JSON":         {"{name: look, raw: '{\"a\": '}", "The arguments of look are not a JSON object"},
+		"no object":       {"{name: look, raw: '[1]'}", "The arguments of look are not a JSON object"},
 		"no prompt":       {"{name: agent_run_north, arguments: {task: x}}", `"prompt" is missing`},
 		"an odd name":     {"{name: 'look at', arguments: {}}", `There is no tool "look_at"`},
 		"nobody there":    {"{name: agent_run_north, arguments: {prompt: x}}", `The agent "north" could not be asked`},

@@ -132,7 +132,7 @@ func TestTurnsAreLabelled(t *testing.T) {
 	output := whole(p.last())
 	for want, n := range map[string]int{"user: first\n": 1, "assistant: my own answer\n": 1, "<quoted id=": 6} {
 		if got := strings.Count(output, want); got != n {
-			t.Errorf("%q is there %d times, want %d: %s", want, got, n, output)
+			t.Errorf("%q appears %d times, want %d: %s", want, got, n, output)
 		}
 	}
 }

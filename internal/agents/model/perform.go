@@ -186,7 +186,7 @@ func (s *session) prepare(ctx context.Context, c *call) (job, error) {
 		return nil, s.settle(ctx, &record{Result: &result{Key: c.key, Text: text, Error: true}})
 	}
 	if wrong := badArguments(c.Function.Arguments); wrong != "" {
-		return fail(guard.Words("The arguments of %s are no JSON object (%s). Call it again with a JSON object as its schema says.", s.echo(c.Function.Name), s.echo(wrong)))
+		return fail(guard.Words("The arguments of %s are not a JSON object (%s). Call it again with a JSON object as its schema says.", s.echo(c.Function.Name), s.echo(wrong)))
 	}
 	t, d := s.tools.byName[c.Function.Name], s.tools.delegates[c.Function.Name]
 	switch {

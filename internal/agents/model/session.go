@@ -160,11 +160,11 @@ func (s *session) allowed() error {
 	b, used := &s.budget, s.t.usage.Input+s.t.usage.Output
 	switch {
 	case s.t.rounds >= b.Rounds:
-		return endedf("the model has not come to an answer in %d rounds", b.Rounds)
+		return endedf("the model did not reach an answer in %d rounds", b.Rounds)
 	case s.t.alike() > mostSame:
 		return endedf("the model makes the same call again and again")
 	case s.t.calls > b.Calls:
-		return endedf("the model wanted more than %d calls of tools", b.Calls)
+		return endedf("the model requested more than %d tool calls", b.Calls)
 	case b.Tokens > 0 && used >= b.Tokens:
 		return endedf("the task has used %d tokens, and may use %d", used, b.Tokens)
 	}

@@ -156,9 +156,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 func (d *Dispatcher) check() error {
 	switch {
 	case d.Bus == nil:
-		return errors.New("queue: Dispatcher.Bus is missing")
+		return errors.New("queue: Dispatcher.Bus is required")
 	case d.Tasks == nil:
-		return errors.New("queue: Dispatcher.Tasks is missing")
+		return errors.New("queue: Dispatcher.Tasks is required")
 	}
 	if err := protocol.ReportAt(d.ID).Check(); err != nil {
 		return fmt.Errorf("queue: Dispatcher.ID: %w", err)

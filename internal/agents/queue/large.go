@@ -149,7 +149,7 @@ func (r *run) acceptPiece(rep *protocol.Report) {
 		r.schedule.resend = time.Now().Add(resendInterval)
 	case err != nil:
 		r.dropPieces()
-		r.fail("worker %s of agent %q has sent a large event that is none: %v", r.state.Worker, r.call.Agent, err)
+		r.fail("worker %s of agent %q sent an invalid large event: %v", r.state.Worker, r.call.Agent, err)
 	case event == nil:
 		r.state.Ahead++
 		r.schedule.resend = time.Time{}
@@ -184,9 +184,9 @@ func (r *run) appendPiece(of *protocol.Blob, p *protocol.Piece) ([]byte, error) 
 	case int64(len(l.bytes)) < l.of.Size:
 		return nil, nil
 	case !l.of.Matches(l.bytes):
-		return nil, errors.New("its SHA-256 is another one")
+		return nil, errors.New("its SHA-256 does not match")
 	case !json.Valid(l.bytes):
-		return nil, errors.New("it is no JSON")
+		return nil, errors.New("it is not JSON")
 	}
 	return l.bytes, nil
 }

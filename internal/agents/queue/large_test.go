@@ -306,7 +306,7 @@ func TestForgedContent(t *testing.T) {
 		want  string
 	}{
 		"once":   {1, "TASK_STATE_INPUT_REQUIRED next?"},
-		"always": {1 << 40, "TASK_STATE_FAILED the message has not arrived as it was sent: its content and its SHA-256 differ"},
+		"always": {1 << 40, "TASK_STATE_FAILED the message changed in transit: its content does not match its SHA-256"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -386,7 +386,7 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 		publish func(j *manualJob, of *protocol.Blob)
 		want    string
 	}{
-		"another hash": {like(func(b *protocol.Blob) { b.SHA256 = make([]byte, 32) }), nil, "its SHA-256 is another one"},
+		"another hash": {like(func(b *protocol.Blob) { b.SHA256 = make([]byte, 32) }), nil, "its SHA-256 does not match"},
 		"no hash":      {like(func(b *protocol.Blob) { b.SHA256 = nil }), nil, "without a SHA-256"},
 		"no id":        {like(func(b *protocol.Blob) { b.ID = "" }), nil, "without an id"},
 		"long id":      {like(func(b *protocol.Blob) { b.ID = strings.Repeat("x", 65) }), nil, "without an id of up to 64 bytes"},
@@ -399,7 +399,7 @@ func TestPiecesThatDoNotFit(t *testing.T) {
 			j.piece(1, of, 0, event[:9])
 			j.piece(2, protocol.BlobOf(event[1:]), 9, event[9:])
 		}, "does not follow"},
-		"no JSON": {protocol.BlobOf([]byte("{")), func(j *manualJob, of *protocol.Blob) { j.piece(1, of, 0, []byte("{")) }, "it is no JSON"},
+		"no JSON": {protocol.BlobOf([]byte("{")), func(j *manualJob, of *protocol.Blob) { j.piece(1, of, 0, []byte("{")) }, "it is not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -237,11 +237,11 @@ func (r *run) publish(now time.Time) {
 		}
 		return
 	case errors.Is(err, bus.ErrTooLarge):
-		r.fail("what goes along with the message is too large for the bus of agent %q", r.call.Agent)
+		r.fail("the data sent with the message is too large for the bus of agent %q", r.call.Agent)
 		return
 	case errors.Is(err, bus.ErrInvalid), errors.Is(err, bus.ErrClosed):
 		r.d.log().Error("publish work", "agent", r.name, "task", r.key.id, "error", err)
-		r.fail("the bus of agent %q does not take the message", r.call.Agent)
+		r.fail("the bus of agent %q rejected the message", r.call.Agent)
 		return
 	case r.ctx.Err() != nil:
 		return

@@ -166,10 +166,10 @@ func (r *run) handleLostWorker(how string) {
 		r.cancel, r.schedule.cancel = nil, time.Time{}
 		return
 	case !s.Idempotent || s.Disclosed && !r.again:
-		r.fail("worker %s of agent %q %s after it had taken the message; its effects are not known", s.Worker, r.call.Agent, how)
+		r.fail("worker %s of agent %q %s after taking the message; its effects are unknown", s.Worker, r.call.Agent, how)
 		return
 	case s.Tries >= maxTries:
-		r.fail("worker %s of agent %q %s, and so did those that had the message before: it is tried %d times", s.Worker, r.call.Agent, how, maxTries)
+		r.fail("worker %s of agent %q %s, as did those that had the message before: the limit is %d attempts", s.Worker, r.call.Agent, how, maxTries)
 		return
 	}
 	r.d.stop(r.ctx, r.newMessage(), "the job is given to another worker")

@@ -287,7 +287,7 @@ func (r *run) handleClaim(c *claim) {
 	s := &r.state
 	switch {
 	case !c.mayServe(r.name):
-		r.d.log().Warn("claim of a worker of another agent", "agent", r.name, "task", r.key.id, "worker", c.Worker, "of", c.from)
+		r.d.log().Warn("claim by another agent's worker", "agent", r.name, "task", r.key.id, "worker", c.Worker, "of", c.from)
 		r.deny(c, "it is for another agent")
 	case s.claimed() && c.Worker == s.Worker && c.Nonce == s.Nonce:
 		r.grantAgain()
@@ -351,7 +351,7 @@ func (r *run) handleLostGrant(epoch int64) {
 	}
 	s.Epoch = epoch
 	if s.Tries++; s.Tries >= maxTries {
-		r.fail("the worker of agent %q that had the message was lost with the hub, and so were those before: it is tried %d times", r.call.Agent, maxTries)
+		r.fail("the worker of agent %q that had the message was lost with the hub, as were those before: the limit is %d attempts", r.call.Agent, maxTries)
 		return
 	}
 	r.redispatch()

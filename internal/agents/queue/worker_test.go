@@ -235,7 +235,7 @@ func TestSkills(t *testing.T) {
 			"SING": "TASK_STATE_COMPLETED Sing", "dance": "TASK_STATE_COMPLETED dance",
 			"idle": `TASK_STATE_FAILED the handler of skill "idle" returned no result and no error`,
 			"cook": `TASK_STATE_FAILED there is no skill "cook" here: Sing, dance, idle`,
-			"":     "TASK_STATE_FAILED a skill has to be named: Sing, dance, idle",
+			"":     "TASK_STATE_FAILED name a skill: Sing, dance, idle",
 		} {
 			r := newSend("hi")
 			r.Message.Skill, r.Target.Agent = skill, "far"
@@ -525,7 +525,7 @@ func TestInvalidWorkers(t *testing.T) {
 	skill := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "a"}}
 	capital := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "A"}}
 	for want, w := range map[string]*worker.Worker{
-		"Bus is missing":                 {Name: "x", Executor: echo},
+		"Bus is required":                 {Name: "x", Executor: echo},
 		"Executor or Skills is required": {Bus: b, Name: "x"},
 		"both Executor and Skills":       {Bus: b, Name: "x", Executor: echo, Skills: []worker.Skill{skill}},
 		`Name ""`:                        {Bus: b, Executor: echo},

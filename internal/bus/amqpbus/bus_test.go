@@ -408,7 +408,7 @@ func TestWrongPassword(t *testing.T) {
 	if got := <-arrived; got != "2" {
 		t.Errorf("received %q, want 2", got)
 	}
-	for _, want := range []string{"RabbitMQ has refused the connection: wrong user or password", `"connected to RabbitMQ"`} {
+	for _, want := range []string{"RabbitMQ refused the connection: wrong user or password", `"connected to RabbitMQ"`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log is without %q:\n%s", want, &log)
 		}

@@ -239,7 +239,7 @@ func (p *publisher) confirm(c amqp.Confirmation) {
 	case returned:
 		j.end(fmt.Errorf("%w: %s", errReturned, why))
 	case !c.Ack:
-		j.end(fmt.Errorf("broker refuses it: %w: %w", bus.ErrFull, bus.ErrUnknown))
+		j.end(fmt.Errorf("rejected by the broker: %w: %w", bus.ErrFull, bus.ErrUnknown))
 	default:
 		j.end(nil)
 	}

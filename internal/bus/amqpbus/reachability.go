@@ -47,7 +47,7 @@ func (r *reachability) failed(log *slog.Logger, err error) {
 	r.tries++
 	why := "RabbitMQ is not reachable"
 	if permanent(err) {
-		why = "RabbitMQ has refused the connection: " + refusalReason(err)
+		why = "RabbitMQ refused the connection: " + refusalReason(err)
 	}
 	if why == r.reason && time.Since(r.logged) < logInterval {
 		return

@@ -99,5 +99,5 @@ func (h *held) brokerError(err error) error {
 	if err == nil || h.consumer.closed.Load() {
 		return nil
 	}
-	return fmt.Errorf("it comes again: %w: %w", bus.ErrUnavailable, err)
+	return fmt.Errorf("it will be redelivered: %w: %w", bus.ErrUnavailable, err)
 }

@@ -139,7 +139,7 @@ func (b *Bus) begin(ctx context.Context) error {
 
 // ErrRefused is returned if the server refuses a key: it is unknown or expired, or belongs to
 // another agent.
-var ErrRefused = errors.New("key is refused")
+var ErrRefused = errors.New("key rejected")
 
 // whyClosed returns bus.ErrClosed, together with ErrRefused if the server refused the key.
 func (b *Bus) whyClosed() error {

@@ -48,7 +48,7 @@ func messageID(queue, id string) string {
 }
 
 // errStream is returned for a stream that is unsuitable for a bus.
-var errStream = errors.New("stream is not one for queues")
+var errStream = errors.New("stream is not for queues")
 
 // permanent reports whether a retry cannot help.
 func permanent(err error) bool {

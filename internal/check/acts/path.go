@@ -98,7 +98,7 @@ func parseCondition(s string) (*condition, error) {
 		inner, opened := strings.CutPrefix(m[3], "[")
 		inner, closed := strings.CutSuffix(inner, "]")
 		if !opened || !closed {
-			return nil, errors.New("the values behind in stand in brackets")
+			return nil, errors.New("the values after in must be in brackets")
 		}
 		c.values = strings.Split(inner, ",")
 	}

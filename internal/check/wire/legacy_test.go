@@ -101,7 +101,7 @@ func FuzzFromProto(f *testing.F) {
 			return
 		}
 		if _, err := json.Marshal(fromProto(v)); err != nil {
-			t.Errorf("%s becomes a value that is no JSON: %v", b, err)
+			t.Errorf("%s becomes a value that is not JSON: %v", b, err)
 		}
 	})
 }

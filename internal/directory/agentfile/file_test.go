@@ -199,7 +199,7 @@ func TestFolder(t *testing.T) {
 	write(t, filepath.Join(dir, "broken.yml"), "agents: [{name: c, ulr: x}]")
 	write(t, filepath.Join(dir, "notes.txt"), "no list")
 	f := NewFolder(Options{Flag: dir}, parseList)
-	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:1: agents[0].ulr: there is no such key; did you mean url?)` {
+	if got := summary(f.Load(t.Context())); got != `a b (broken.yml:1: agents[0].ulr: unknown key; did you mean url?)` {
 		t.Errorf("Load = %q", got)
 	}
 	updates := follow(t, f)

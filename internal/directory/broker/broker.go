@@ -156,7 +156,7 @@ func (c *Cooldown) Error() string {
 	if c.Key != "" {
 		what += fmt.Sprintf(" for %s %q", c.Key, c.Value)
 	}
-	return fmt.Sprintf("%s was asked for a moment ago; it can be asked for again in %v", what, max(c.After.Round(time.Second), time.Second))
+	return fmt.Sprintf("%s was requested recently; retry in %v", what, max(c.After.Round(time.Second), time.Second))
 }
 
 // Admit admits a message for a skill, or returns a *Cooling. Call undo if the message started
@@ -174,7 +174,7 @@ func (b *Broker) Admit(skill string, value func(key string) string) (undo func()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if until := b.cooling[of]; until != nil && until.After(now) {
-		b.cfg.Logger.Info("skill is cooling down; a message was refused", "skill", r.Skill, "key", r.Key, "value", of.b, "for", until.Sub(now))
+		b.cfg.Logger.Info("skill is cooling down; message rejected", "skill", r.Skill, "key", r.Key, "value", of.b, "for", until.Sub(now))
 		return nil, &Cooldown{Skill: skill, Key: r.Key, Value: of.b, After: until.Sub(now)}
 	}
 	for at, until := range b.cooling {

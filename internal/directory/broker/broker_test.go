@@ -202,7 +202,7 @@ func TestCooldown(t *testing.T) {
 		undo()
 		admit("pr_review", "three", false) // undo does not affect a later cooldown
 		_, err = b.Admit("pr_review", of("three"))
-		if want := `the skill "pr_review" for repository "three" was asked for a moment ago; it can be asked for again in 30s`; err == nil || err.Error() != want {
+		if want := `the skill "pr_review" for repository "three" was requested recently; retry in 30s`; err == nil || err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)
 		}
 	})

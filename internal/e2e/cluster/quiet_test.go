@@ -72,7 +72,7 @@ func membersOf(ctx context.Context, n *node) ([]string, error) {
 		if names, ok := strings.CutPrefix(check.Detail, "hubs: "); ok {
 			return strings.Split(names, ", "), nil
 		}
-		if others, ok := strings.CutPrefix(check.Detail, "another configuration than that of this hub: "); ok { // another proxy
+		if others, ok := strings.CutPrefix(check.Detail, "a different configuration from this hub's: "); ok { // another proxy
 			return append(strings.Fields(others), n.id), nil
 		}
 	}

@@ -90,8 +90,8 @@ agents:
 		{"far", "Bearer alice-0123456789abcdef", `"id\":\"corp:alice\"`},
 		{"far", "Bearer alice-0123456789abcdef", `"id\":\"corp:alice\"`}, // from the cache
 		{"far", robot, `"id\":\"corp:robot\"`},
-		{"far", "Bearer mallory-0123456789abcdef", "cannot get the identity of the caller: token endpoint (address): refuses with status 400: invalid_grant"},
-		{"wrong", robot, "refuses with status 400: invalid_target"},
+		{"far", "Bearer mallory-0123456789abcdef", "cannot get the identity of the caller: token endpoint (address): rejected the request with status 400: invalid_grant"},
+		{"wrong", robot, "rejected the request with status 400: invalid_target"},
 	} {
 		if got := shows(t, hubA+"/v1/a2a/"+tc.agent+"/message:send", tc.shown); !strings.Contains(got, tc.want) {
 			t.Errorf("%s with %.20s…: %s, want %s", tc.agent, tc.shown, got, tc.want)

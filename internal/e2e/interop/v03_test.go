@@ -35,7 +35,7 @@ func plain(v any) any {
 		err = json.Unmarshal(b, &p)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("%v is no JSON: %v", v, err))
+		panic(fmt.Sprintf("%v is not JSON: %v", v, err))
 	}
 	return p
 }

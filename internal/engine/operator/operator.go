@@ -154,7 +154,7 @@ func (d *Operator) change(ctx context.Context, name task.Agent, next func([]Paus
 	} else {
 		d.Engine.Resume(name)
 	}
-	d.log("agent is paused or gets messages again", "agent", name, "paused", paused)
+	d.log("agent paused or resumed", "agent", name, "paused", paused)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (d *Operator) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	}
 	h, err := d.Engine.Redrive(ctx, t)
 	if err == nil {
-		d.log("task is dispatched again", "task", t.ID, "agent", h.Performer(), "epoch", h.Run.Epoch)
+		d.log("task dispatched again", "task", t.ID, "agent", h.Performer(), "epoch", h.Run.Epoch)
 	}
 	return h, err
 }
@@ -218,7 +218,7 @@ func (d *Operator) Fail(ctx context.Context, t Target, reason string) (task.Head
 	h, err := d.Engine.Fail(ctx, t, reason)
 	if err == nil {
 		d.changed(&h)
-		d.log("task is failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
+		d.log("task failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
 	}
 	return h, err
 }
@@ -231,7 +231,7 @@ func (d *Operator) Reassign(ctx context.Context, t Target, to task.Agent) (task.
 	h, err := d.Engine.Reassign(ctx, t, to)
 	if err == nil {
 		d.changed(&h)
-		d.log("task is given to another agent", "task", t.ID, "of", h.Agent, "agent", h.Performer())
+		d.log("task reassigned to another agent", "task", t.ID, "of", h.Agent, "agent", h.Performer())
 	}
 	return h, err
 }

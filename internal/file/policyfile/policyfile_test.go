@@ -44,7 +44,7 @@ tests:
 	}
 	want := []policy.Failure{{
 		At:   "policy.yaml:11",
-		Text: `send on agent "translator" for "corp:mallory" with the roles partner is to be allowed, but is denied: denied by the rule at policy.yaml:7`,
+		Text: `send on agent "translator" for "corp:mallory" with the roles partner should be allowed, but is denied: denied by the rule at policy.yaml:7`,
 	}}
 	if diff := cmp.Diff(want, p.Check()); diff != "" {
 		t.Errorf("Check (-want +got):\n%s", diff)
@@ -60,7 +60,7 @@ func TestBadFiles(t *testing.T) {
 		"rules:":                   "p.yaml:1: rules: is missing",
 		"rules: []":                "p.yaml:1: rules: is missing",
 		"rules: {}":                "p.yaml:1: rules: must be a list",
-		"allow: send":              "p.yaml:1: allow: there is no such key",
+		"allow: send":              "p.yaml:1: allow: unknown key",
 		"rules: [":                 "p.yaml:1: ",
 		"rules:\n  - allow: send":  "p.yaml:2: rules[0]: says not who",
 		"rules:\n  - who: anybody": "p.yaml:2: rules[0]: needs allow or deny",
@@ -71,8 +71,8 @@ func TestBadFiles(t *testing.T) {
 		"rules:\n  - allow: send\n    who: anybody\n    agents: []":          "p.yaml:4: rules[0].agents: is empty",
 		"rules:\n  - allow: send\n    who: anybody\n    agents: ''":          "p.yaml:4: rules[0].agents: a name is empty",
 		"rules:\n  - allow: send\n    who: anybody\n    agents: [a*b]":       "p.yaml:4: rules[0].agents: in \"a*b\"",
-		"rules:\n  - allow: send\n    who: anybody\n    agent: a":            "p.yaml:4: rules[0].agent: there is no such key; did you mean agents?",
-		"rules:\n  - allow: send\n    who: anybody\n    who: anonymous":      "p.yaml:4: rules[0].who: is given twice",
+		"rules:\n  - allow: send\n    who: anybody\n    agent: a":            "p.yaml:4: rules[0].agent: unknown key; did you mean agents?",
+		"rules:\n  - allow: send\n    who: anybody\n    who: anonymous":      "p.yaml:4: rules[0].who: appears twice",
 		"rules:\n  - allow: send\n    roles: ${ROLE}":                        "p.yaml:3: rules[0].roles: ",
 		"rules:\n  - allow: send\n    roles: ${ROLE:-}":                      "p.yaml:3: rules[0].roles: a name is empty",
 		"rules: [{allow: send, who: anybody}]\ndelegations: some":            "p.yaml:2: delegations: ",

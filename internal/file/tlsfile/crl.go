@@ -22,7 +22,7 @@ var (
 	// ErrRevoked: the certificate, or one above it, was revoked by its authority.
 	ErrRevoked = errors.New("the certificate was revoked")
 	// ErrListEnded: the revocation list of the authority has expired.
-	ErrListEnded = errors.New("the revocation list of the certificate's authority has ended")
+	ErrListEnded = errors.New("the revocation list of the certificate's authority has expired")
 )
 
 // List describes the revocation list of an authority.

@@ -57,7 +57,7 @@ func (d *Decoder) object(pairs []Pair, key string) map[string]any {
 	object := make(map[string]any, len(pairs))
 	for _, p := range pairs {
 		if _, twice := object[p.Name]; twice {
-			d.Problem(p.At, Join(key, p.Name), "is given twice")
+			d.Problem(p.At, Join(key, p.Name), "appears twice")
 			continue
 		}
 		object[p.Name] = d.any(p.Value, Join(key, p.Name))

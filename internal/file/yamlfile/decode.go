@@ -172,7 +172,7 @@ func (d *Decoder) Decode(src []byte, v any) {
 	switch {
 	case len(docs) == 0 || docs[0].Body == nil:
 	case len(docs) > 1:
-		d.Problem(docs[1].Body, "", "a file holds one document, here a second one begins")
+		d.Problem(docs[1].Body, "", "a file must hold one document; a second one begins here")
 	default:
 		d.anchors = make(map[string]ast.Node)
 		ast.Walk(anchorVisitor(d.anchors), docs[0].Body)
@@ -368,7 +368,7 @@ func (d *Decoder) table(node ast.Node, v reflect.Value, key string) {
 	v.Set(reflect.MakeMapWithSize(v.Type(), len(pairs)))
 	for _, p := range pairs {
 		if v.MapIndex(reflect.ValueOf(p.Name)).IsValid() {
-			d.Problem(p.At, Join(key, p.Name), "is given twice")
+			d.Problem(p.At, Join(key, p.Name), "appears twice")
 			continue
 		}
 		d.Mark(Join(key, p.Name), p.At)
@@ -398,7 +398,7 @@ func (d *Decoder) fields(node ast.Node, v reflect.Value, key string) {
 		}
 		name := f.Tag.Get("yaml")
 		if seen[name] {
-			d.Problem(p.At, at, "is given twice")
+			d.Problem(p.At, at, "appears twice")
 			continue
 		}
 		seen[name] = true
@@ -415,7 +415,7 @@ func (d *Decoder) unknown(node ast.Node, key string, known Fields, name string) 
 			return
 		}
 	}
-	d.Problem(node, key, "there is no such key%s", d.suggest(known, name))
+	d.Problem(node, key, "unknown key%s", d.suggest(known, name))
 }
 
 // Pair is one line of a mapping.

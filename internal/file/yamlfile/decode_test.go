@@ -30,12 +30,12 @@ func TestDecodeList(t *testing.T) {
 		{
 			"one is wrong", "- name: a\n- nmae: b\n  count: -1\n- name: c\n",
 			[]item{{Name: "a"}, {}, {Name: "c"}},
-			"f:2: [1].nmae: there is no such key; did you mean name?\nf:3: [1].count: \"-1\" is not a whole number of at least 0",
+			"f:2: [1].nmae: unknown key; did you mean name?\nf:3: [1].count: \"-1\" is not a whole number of at least 0",
 		},
 		{
 			"a variable is missing in JSON", "[{\n\"name\": \"${NONE}\"}]",
 			[]item{{}},
-			"f:2: [0].name: variable NONE is not set; write ${NONE:-text} to take a text instead, or $${NONE} to mean just that",
+			"f:2: [0].name: variable NONE is not set; write ${NONE:-text} for a default, or $${NONE} for the literal text",
 		},
 		{"no list", "name: a", nil, "f:1: must be a list, not a mapping"},
 		{"no YAML", "[\n{", nil, "f:2: "},

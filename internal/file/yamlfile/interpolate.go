@@ -71,7 +71,7 @@ func expand(s string, from sources) (value, after string, err error) {
 	case hasFallback:
 		return fallback, after, nil
 	}
-	return "", "", fmt.Errorf("variable %s is not set; write ${%s:-text} to take a text instead, or $${%s} to mean just that", name, name, name)
+	return "", "", fmt.Errorf("variable %s is not set; write ${%s:-text} for a default, or $${%s} for the literal text", name, name, name)
 }
 
 // file returns the content of a file. There is no default: a missing secret must not be
@@ -79,7 +79,7 @@ func expand(s string, from sources) (value, after string, err error) {
 func (f *sources) file(path string) (string, error) {
 	switch {
 	case f.read == nil:
-		return "", fmt.Errorf("${%s…} is not read here", filePrefix)
+		return "", fmt.Errorf("${%s…} is not expanded here", filePrefix)
 	case path == "":
 		return "", fmt.Errorf("${%s} names no file", filePrefix)
 	}

@@ -85,7 +85,7 @@ func TestFiles(t *testing.T) {
 		{"${file:x}", "", "file x: no such file", read},
 		{"${file:}", "", "names no file", read},
 		{"${file:x", "", "is not closed", read},
-		{"${file:keys/a b:-c}", "", "${file:…} is not read here", nil},
+		{"${file:keys/a b:-c}", "", "${file:…} is not expanded here", nil},
 		{"${FILE:x}", "", "is not the name of a variable", read},
 	} {
 		got, err := interpolate(tt.in, sources{lookup: none, read: tt.read})

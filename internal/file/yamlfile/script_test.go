@@ -42,11 +42,11 @@ func TestNewScript(t *testing.T) {
 func TestNewScriptProblems(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
-		"lev: 1":                      "f.yaml:1: lev: there is no such key; did you mean level?",
-		"firstword: 1":                "f.yaml:1: firstword: there is no such key; did you mean first_word?",
-		"fir: 1":                      "f.yaml:1: fir: there is no such key; did you mean first_word?",
-		"x: 1":                        "f.yaml:1: x: there is no such key; possible are first_word, turn, every, level, levels, data, free",
-		"firstWord: a\nfirst_word: a": "f.yaml:2: first_word: is given twice",
+		"lev: 1":                      "f.yaml:1: lev: unknown key; did you mean level?",
+		"firstword: 1":                "f.yaml:1: firstword: unknown key; did you mean first_word?",
+		"fir: 1":                      "f.yaml:1: fir: unknown key; did you mean first_word?",
+		"x: 1":                        "f.yaml:1: x: unknown key; possible are first_word, turn, every, level, levels, data, free",
+		"firstWord: a\nfirst_word: a": "f.yaml:2: first_word: appears twice",
 		"turn: one":                   `f.yaml:1: turn: "one" is not a whole number`,
 		"every: -1s":                  `f.yaml:1: every: "-1s" is not a duration like 200ms or 3s, of at most a day`,
 		"every: 25h":                  `f.yaml:1: every: "25h" is not a duration like 200ms or 3s, of at most a day`,
@@ -55,7 +55,7 @@ func TestNewScriptProblems(t *testing.T) {
 		"data: ~":                     "f.yaml:1: data: must be a value other than null",
 		"data: .inf":                  "f.yaml:1: .inf cannot be represented in JSON",
 		"free: [1]":                   "f.yaml:1: free: must be a mapping of keys to values, not a list",
-		"free: {a: 1,\n a: 2}":        "f.yaml:2: free.a: is given twice",
+		"free: {a: 1,\n a: 2}":        "f.yaml:2: free.a: appears twice",
 		"free: {a: !!str b}":          "f.yaml:1: free.a: tags are not used here; put a text that begins with ! in quotes",
 		"free: &f {a: *f}":            "f.yaml:1: alias *f refers to itself",
 		"data: " + nested(maxDepth):   "",

@@ -81,7 +81,7 @@ func (h *Handler) roomToAsk(r *http.Request, it *inbox.Item) error {
 	}
 	open, err := h.Inbox.List(r.Context(), &inbox.Query{Owner: it.Owner, State: inbox.Open, Kinds: []inbox.Kind{inbox.Question}, Limit: maxQuestions})
 	if err == nil && len(open) >= maxQuestions {
-		err = apierror.New(a2a.ErrUnsupportedOperation, "%d questions of yours wait already; answer or refuse some of them first", maxQuestions)
+		err = apierror.New(a2a.ErrUnsupportedOperation, "you already have %d open questions; answer or refuse some of them first", maxQuestions)
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (h *Handler) listDead(r *http.Request) (*DeadList, error) {
 	q.Limit = limit + 1 // one more, to detect a further page
 	found, err := h.Dead.Store.Letters(r.Context(), q)
 	if errors.Is(err, queue.ErrNoLetter) {
-		return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; begin anew")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "pageToken", "the letter that the page ended with is gone; start from the first page")
 	}
 	if err != nil {
 		return nil, err

@@ -142,7 +142,7 @@ func (h *Handler) review(r *http.Request, n *adminjson.NewAgent) (*adminjson.Rev
 // specOf returns the agent of a registration request.
 func specOf(n *adminjson.NewAgent) (*directory.Spec, error) {
 	if n.TimeoutMs < 0 || n.PollMs < 0 {
-		return nil, apierror.Field(a2a.ErrInvalidParams, "timeoutMs", "times are not negative")
+		return nil, apierror.Field(a2a.ErrInvalidParams, "timeoutMs", "times must not be negative")
 	}
 	s := &directory.Spec{
 		Name: task.Agent(n.Name), Title: n.Title, URL: n.URL, Description: n.Description, Version: n.Version,

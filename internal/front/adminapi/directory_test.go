@@ -74,7 +74,7 @@ type configured []directory.Spec
 func (configured) Name() string { return "agents.yaml" }
 
 func (c configured) Load(context.Context) directory.Update {
-	return directory.Update{Specs: c, Problems: []error{fmt.Errorf("agents.yaml:7: agents[1].ulr: there is no such key")}}
+	return directory.Update{Specs: c, Problems: []error{fmt.Errorf("agents.yaml:7: agents[1].ulr: unknown key")}}
 }
 
 func (configured) Follow(ctx context.Context, _ func(directory.Update)) error {
@@ -184,7 +184,7 @@ func TestWhatOthersSeeOfAgents(t *testing.T) {
 			t.Errorf("%s for an administrator: %s", path, mine.body)
 		}
 	}
-	if got := ask(t, h, "GET /api/v1/agents", "", auth.RoleAdmin); !strings.Contains(got.body, `"problems":[{"source":"agents.yaml","problem":"agents.yaml:7: agents[1].ulr: there is no such key"}]`) {
+	if got := ask(t, h, "GET /api/v1/agents", "", auth.RoleAdmin); !strings.Contains(got.body, `"problems":[{"source":"agents.yaml","problem":"agents.yaml:7: agents[1].ulr: unknown key"}]`) {
 		t.Errorf("problems of the file: %s", got.body)
 	}
 	for _, request := range []string{

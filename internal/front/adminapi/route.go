@@ -184,7 +184,7 @@ func numberOf(q url.Values, name string, normal, most int) (int, error) {
 	case most == math.MaxInt:
 		return 0, apierror.Field(a2a.ErrInvalidParams, name, "must be a number of at least 1")
 	}
-	return 0, apierror.Field(a2a.ErrInvalidParams, name, "must be a number from 1 to %d", most)
+	return 0, apierror.Field(a2a.ErrInvalidParams, name, "must be a number between 1 and %d", most)
 }
 
 // taskPath matches the ids of tasks in paths, which may contain slashes that clients need not

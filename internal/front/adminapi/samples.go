@@ -38,7 +38,7 @@ func (h *Handler) listSamples(r *http.Request) (*adminjson.Curves, error) {
 	if s := r.URL.Query().Get("after"); s != "" {
 		var err error
 		if after, err = strconv.ParseInt(s, 10, 64); err != nil || after < 0 {
-			return nil, apierror.Field(a2a.ErrInvalidParams, "after", "is not a number of milliseconds from 0")
+			return nil, apierror.Field(a2a.ErrInvalidParams, "after", "must be a number of milliseconds, at least 0")
 		}
 	}
 	all := h.Samples.After(after)

@@ -41,7 +41,7 @@ const (
 // all tasks of the hub.
 const minPrefix = 4
 
-var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "is not all, for the tasks of all owners")
+var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "must be all, for the tasks of all owners")
 
 func taskInfo(h *task.Head) adminjson.TaskInfo {
 	spent := broker.SpentIn(h.StatusMessage)

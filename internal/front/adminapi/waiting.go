@@ -100,7 +100,7 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 	}
 	if _, ok := w.Hub.Agent(name); !ok {
 		command := w.ifAllowed(policy.Request{Op: policy.AdminTasks}, "parley tasks reassign "+ShellWord(string(t.ID))+" --agent NAME")
-		return reason(adminjson.WaitsForAgent, command, "the hub has no agent %q any more", name)
+		return reason(adminjson.WaitsForAgent, command, "the hub no longer has agent %q", name)
 	}
 	switch b := w.blocked[t.Key]; b.By {
 	case engine.BlockedByPause:

@@ -39,7 +39,7 @@ func TestWaiting(t *testing.T) {
 		{task.AuthRequired, "a", ok, adminjson.WaitsForPermission, `agent "a" waits for a permission or a sign-in by a person`},
 		{task.InputRequired, "a", full, adminjson.WaitsForAnswer, `agent "a" waits for an answer`},
 		{task.Submitted, "a", full, adminjson.WaitsForStore, "the hub cannot write its store"},
-		{task.Working, "gone", ok, adminjson.WaitsForAgent, `the hub has no agent "gone" any more`},
+		{task.Working, "gone", ok, adminjson.WaitsForAgent, `the hub no longer has agent "gone"`},
 	} {
 		h := &Handler{Hub: &scriptedHub{"a", tt.store}, Logs: engine.New(engine.Config{Store: new(memstore.Store)})}
 		w := h.waiting(httptest.NewRequest("GET", Root+"/tasks/t", nil), &task.Head{ID: "t'; reboot", State: tt.state, Agent: tt.agent})[0]

@@ -109,7 +109,7 @@ var operations = map[string]action{
 	},
 	"reassign": {
 		Label: "Reassign", Confirm: "Reassign the task", Title: "Give this task to another agent?", Agent: true,
-		Text: "The other agent gets the message in place of AGENT. The caller sees no difference. You can reassign it again until the agent has sent output.",
+		Text: "The other agent gets the message instead of AGENT. The caller sees no difference. You can reassign it again until the agent has sent output.",
 	},
 	"fail": {
 		Label: "Fail", Confirm: "Fail the task", Title: "Fail this task?", Reason: true, Danger: true,

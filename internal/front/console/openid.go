@@ -173,7 +173,7 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 	case errors.Is(err, openid.ErrMismatch):
 		code, text = http.StatusBadRequest, "This browser did not start this sign-in, or started it more than ten minutes ago."
 	case errors.Is(err, openid.ErrRefused):
-		code, text = http.StatusForbidden, "The provider or the hub has refused it. The log of the hub has the reason."
+		code, text = http.StatusForbidden, "The provider or the hub rejected it. The log of the hub has the reason."
 	case errors.Is(err, openid.ErrUnavailable):
 		code, text = http.StatusBadGateway, "The provider cannot be used now. The log of the hub has the reason."
 	}

@@ -159,7 +159,7 @@ func readError(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errSlowBody
 	}
-	return errors.Join(apierror.New(a2a.ErrParseError, "the request body is broken off or malformed"),
+	return errors.Join(apierror.New(a2a.ErrParseError, "the request body is truncated or malformed"),
 		fmt.Errorf("read body: %w", err))
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/task"
 )
 
-var errNoStreaming = apierror.New(a2a.ErrUnsupportedOperation, "streaming is switched off here")
+var errNoStreaming = apierror.New(a2a.ErrUnsupportedOperation, "streaming is disabled here")
 
 // The methods of this file accept a decoded call together with the error of its decoder, so
 // that both bindings pass the results of their decoders on directly.

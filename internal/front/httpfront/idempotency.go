@@ -20,7 +20,7 @@ func (x *exchange) idempotencyKey() (string, error) {
 	case !there:
 		return "", nil
 	case len(values) != 1 || values[0] == "":
-		return "", apierror.Field(a2a.ErrInvalidParams, keyHeader, "must have one value, which is not empty")
+		return "", apierror.Field(a2a.ErrInvalidParams, keyHeader, "must have exactly one non-empty value")
 	}
 	return values[0], nil
 }

@@ -20,7 +20,7 @@ import (
 // errPartGone is the answer for a part that existed.
 var errPartGone = &httpError{
 	status: http.StatusGone,
-	err:    apierror.New(a2a.ErrTaskNotFound, "the part is kept no longer"),
+	err:    apierror.New(a2a.ErrTaskNotFound, "the part has expired"),
 }
 
 // servePart answers with the bytes of a large part, or with ranges of them.

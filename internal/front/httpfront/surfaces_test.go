@@ -98,7 +98,7 @@ func TestSurfaces(t *testing.T) {
 func TestSurfaceWithoutStreams(t *testing.T) {
 	t.Parallel()
 	h := surfaceHub(t, httpfront.Config{NoStreaming: true})
-	if a := h.do("POST", "/guest", `"stream"`); a.code != http.StatusBadRequest || a.body != "guest: streaming is switched off here " {
+	if a := h.do("POST", "/guest", `"stream"`); a.code != http.StatusBadRequest || a.body != "guest: streaming is disabled here " {
 		t.Errorf("a stream: %d %q", a.code, a.body)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // errNoJobs refuses jobs if ids of callers are disabled, because a job needs the id of its
 // caller.
-var errNoJobs = apierror.New(a2a.ErrUnsupportedOperation, "task ids of callers are refused here")
+var errNoJobs = apierror.New(a2a.ErrUnsupportedOperation, "task ids from callers are not accepted here")
 
 // serveJob answers POST /tasks/send, the one operation of agents that accept only jobs.
 func (x *exchange) serveJob() {

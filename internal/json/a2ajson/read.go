@@ -85,7 +85,7 @@ func checkMetadata(v []byte) error {
 	var seen names
 	for name := range rawjson.Fields(v) {
 		if !seen.add(name) {
-			return Under(clip.Bytes(name, maxQuoted), Invalid("is given twice"))
+			return Under(clip.Bytes(name, maxQuoted), Invalid("appears twice"))
 		}
 	}
 	return nil

@@ -111,7 +111,7 @@ type members struct {
 func (s *Schema) admit(seen *members, i int, name string) error {
 	if i != Unknown {
 		if seen.known&(1<<i) != 0 {
-			return Under(name, Invalid("is given twice"))
+			return Under(name, Invalid("appears twice"))
 		}
 		seen.known |= 1 << i
 		return nil
@@ -120,7 +120,7 @@ func (s *Schema) admit(seen *members, i int, name string) error {
 		return nil
 	}
 	if !seen.other.add(name) {
-		return Under(clip.Bytes(name, maxQuoted), Invalid("is given twice"))
+		return Under(clip.Bytes(name, maxQuoted), Invalid("appears twice"))
 	}
 	for i := range s.fields {
 		if strings.EqualFold(name, s.fields[i].camel) {

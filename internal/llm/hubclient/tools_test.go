@@ -23,7 +23,7 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"invoke_agent", `{"agentName":"echo","skill":"echo","message":"x"}`, `!"agent_name" is missing; there is no argument "agentName" (did you mean "agent_name"?)`},
 	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"x","data":"{\"a\":1}"}`, `!"data" must be a JSON object, not a string that holds JSON: leave out the quotes`},
 	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"x","metadata":{"skill":"other"}}`, `!"metadata" must not have the key "skill"`},
-	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"x","timeout_minutes":-1}`, `!"timeout_minutes" must be from 0 to 1440, not -1`},
+	{"invoke_agent", `{"agent_name":"echo","skill":"echo","message":"x","timeout_minutes":-1}`, `!"timeout_minutes" must be between 0 and 1440, not -1`},
 	{"chat_with_agent", `{"agent":"echo","message":"hi"}`, `\nhi\n</quoted`},
 	{"chat_with_agent", `{"agent":"interview","message":"ask 1"}`, `What is your name?`},
 	{"chat_with_agent", `{"agent":"echo","message":" "}`, `!"message" must not be empty`},

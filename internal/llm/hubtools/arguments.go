@@ -170,7 +170,7 @@ func (f *form) read(raw json.RawMessage, into any) (further map[string]any, wron
 		v := decoded(m.value)
 		switch {
 		case seen[m.name]:
-			problems = append(problems, quote(m.name)+" is there twice")
+			problems = append(problems, quote(m.name)+" appears twice")
 		case p == nil && !f.open():
 			strange = append(strange, f.unknown(m.name))
 		case p == nil:
@@ -331,7 +331,7 @@ func checkNumber(p *jsonschema.Schema, v any) string {
 	case p.Type == "integer" && n != math.Trunc(n):
 		return "must be a whole number, not " + quote(string(number))
 	case p.Minimum != nil && n < *p.Minimum, p.Maximum != nil && n > *p.Maximum:
-		return fmt.Sprintf("must be from %v to %v, not %s", *p.Minimum, *p.Maximum, clip.Fit(string(number), maxQuote))
+		return fmt.Sprintf("must be between %v and %v, not %s", *p.Minimum, *p.Maximum, clip.Fit(string(number), maxQuote))
 	}
 	return ""
 }

@@ -236,7 +236,7 @@ func notAStream(r *http.Response) error {
 			return err
 		}
 	}
-	return &llm.ProviderError{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something else than a completion"}
+	return &llm.ProviderError{Message: "the answer is " + strconv.Quote(kind) + ", not an event stream", Reason: "it answered with something other than a completion"}
 }
 
 // chunk is the part of an answer in one event.

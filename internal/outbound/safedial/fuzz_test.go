@@ -27,7 +27,7 @@ func FuzzCheckURL(f *testing.F) {
 		}
 		u, err := url.Parse(raw)
 		if err != nil {
-			t.Fatalf("CheckURL allows %q, which is no URL: %v", raw, err)
+			t.Fatalf("CheckURL allows %q, which is not a URL: %v", raw, err)
 		}
 		if u.User != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			t.Errorf("CheckURL allows %q", raw)

@@ -104,7 +104,7 @@ func each[T any](field string, v []byte, to *[]T) error {
 	for raw := range rawjson.Elements(v) {
 		var item T
 		if at := rawjson.Repeated(raw); at != "" {
-			return invalid(fmt.Sprintf("%s[%d].%s", field, len(*to), at), "is there twice")
+			return invalid(fmt.Sprintf("%s[%d].%s", field, len(*to), at), "appears twice")
 		}
 		if err := json.Unmarshal(raw, &item); err != nil {
 			return invalid(fmt.Sprintf("%s[%d]", field, len(*to)), "has members of wrong types")

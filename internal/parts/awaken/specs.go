@@ -105,7 +105,7 @@ func (a *agentSpec) DecodeNode(d *yamlfile.Decoder, node ast.Node, key string) {
 			d.Mark(at, p.At)
 			d.Value(p.Value, v.FieldByIndex(f.Index), at, f.Tag)
 		} else if meant := known.Suggest(p.Name); strings.Contains(meant, "endpoint") {
-			d.Problem(p.At, at, "there is no such key%s", meant)
+			d.Problem(p.At, at, "unknown key%s", meant)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (a *agentSpec) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	e.Options.fill(&s)
 	s.Title = cmp.Or(s.Title, a.ID)
 	if e.Backend != "a2a" {
-		d.Problem(nil, key+".backend", "%q is not there; there is a2a", yamlfile.Clip(e.Backend))
+		d.Problem(nil, key+".backend", "unknown backend %q; must be a2a", yamlfile.Clip(e.Backend))
 	}
 	c := &s.Call.Credentials
 	switch e.Auth.Type {

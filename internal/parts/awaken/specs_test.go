@@ -146,11 +146,11 @@ func TestProblems(t *testing.T) {
 	}{
 		{
 			"another backend", `{"id": "a", "endpoint": {"backend": "grpc", "base_url": "http://a"}}`,
-			`dir/f.yaml:1: endpoint.backend: "grpc" is not there; there is a2a`, "",
+			`dir/f.yaml:1: endpoint.backend: unknown backend "grpc"; must be a2a`, "",
 		},
 		{
 			"a slip of the pen", `{"id": "a", "endpiont": {"backend": "a2a"}}`,
-			"dir/f.yaml:1: endpiont: there is no such key; did you mean endpoint?", "",
+			"dir/f.yaml:1: endpiont: unknown key; did you mean endpoint?", "",
 		},
 		{"no address", "id: a\nendpoint:\n  backend: a2a\n", "dir/f.yaml:2: endpoint.base_url: is missing", ""},
 		{

@@ -443,7 +443,7 @@ func TestErrors(t *testing.T) {
 		{`{"model":"talker","messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}`, 400, "invalid_request_error/invalid_params", "messages[1].content[0].file.file_id", ""},
 		{`{"model":"talker","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}`, 400, "invalid_request_error/invalid_params", "messages", ""},
 		{`{"model":"talker","messages":[{"role":"user"}]}`, 400, "invalid_request_error/invalid_params", "messages", "messages: say nothing"},
-		{`{"model":"talker","model":"talker",` + ok + `}`, 400, "invalid_request_error/invalid_params", "model", "model: is there twice"},
+		{`{"model":"talker","model":"talker",` + ok + `}`, 400, "invalid_request_error/invalid_params", "model", "model: appears twice"},
 		{`{"model":"talker","n":2,` + ok + `}`, 400, "invalid_request_error/invalid_params", "n", "n: is not supported: there is one choice; send the request again for another one"},
 		{`{"model":"talker","tools":[{}],` + ok + `}`, 400, "invalid_request_error/invalid_params", "tools", ""},
 		{`{"model":"talker","logprobs":true,` + ok + `}`, 400, "invalid_request_error/invalid_params", "logprobs", ""},

@@ -99,7 +99,7 @@ func (r *request) param(name string, v []byte) error {
 // into decodes a value, which must be of the type of to.
 func into(name string, v []byte, to any, want string) error {
 	if at := rawjson.Repeated(v); at != "" {
-		return invalid(name+"."+at, "is there twice")
+		return invalid(name+"."+at, "appears twice")
 	}
 	if rawjson.Unmarshal(v, to) != nil {
 		return invalid(name, "must be %s", want)
@@ -115,7 +115,7 @@ func (r *request) readMessages(v []byte) error {
 		at := fmt.Sprintf("messages[%d]", len(r.messages))
 		var m llm.ChatMessage
 		if twice := rawjson.Repeated(raw); twice != "" {
-			return invalid(at+"."+twice, "is there twice")
+			return invalid(at+"."+twice, "appears twice")
 		}
 		if err := json.Unmarshal(raw, &m); err != nil {
 			var typed *json.UnmarshalTypeError

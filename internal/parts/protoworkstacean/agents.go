@@ -97,7 +97,7 @@ func (l *listed) spec(d *yamlfile.Decoder, key string) directory.Spec {
 	c := &s.Call.Credentials
 	switch env := l.Auth.CredentialsEnv; {
 	case l.Auth.Scheme == "hmac":
-		d.Problem(nil, key+".auth.scheme", "hmac is not there; take apiKey or bearer")
+		d.Problem(nil, key+".auth.scheme", "hmac is not supported; use apiKey or bearer")
 	case l.Auth.Scheme != "" && env == "":
 		d.Problem(nil, key+".auth.credentialsEnv", "is missing")
 	case l.Auth.Scheme == "bearer":

@@ -143,14 +143,14 @@ func TestProblems(t *testing.T) {
 	}{
 		{
 			"a missing variable", "agents:\n  - name: a\n    url: ${NONE}/a2a\n  - {name: b, url: 'http://b'}\n",
-			"dir/f.yaml:3: agents[0].url: variable NONE is not set; write ${NONE:-text} to take a text instead, or $${NONE} to mean just that", "b",
+			"dir/f.yaml:3: agents[0].url: variable NONE is not set; write ${NONE:-text} for a default, or $${NONE} for the literal text", "b",
 		},
 		{
 			"a typo", "agents:\n- {name: a, url: 'http://a'}\n- name: b\n  ulr: http://b\n",
-			"dir/f.yaml:4: agents[1].ulr: there is no such key; did you mean url?", "a",
+			"dir/f.yaml:4: agents[1].ulr: unknown key; did you mean url?", "a",
 		},
 		{
-			"a name that is there twice", "agents:\n- {name: Ann, url: 'http://a'}\n- {name: ann, url: 'http://b'}\n",
+			"a name that appears twice", "agents:\n- {name: Ann, url: 'http://a'}\n- {name: ann, url: 'http://b'}\n",
 			`dir/f.yaml:3: agents[1].name: agents[0] also has the name "ann"`, "ann",
 		},
 		{
@@ -164,12 +164,12 @@ func TestProblems(t *testing.T) {
 		},
 		{
 			"credentials", "agents:\n- {name: a, url: 'http://a', auth: {scheme: hmac, credentialsEnv: X}}\n- {name: b, url: 'http://b', auth: {scheme: bearer}}\n",
-			"dir/f.yaml:2: agents[0].auth.scheme: hmac is not there; take apiKey or bearer\n" +
+			"dir/f.yaml:2: agents[0].auth.scheme: hmac is not supported; use apiKey or bearer\n" +
 				"dir/f.yaml:3: agents[1].auth.credentialsEnv: is missing", "",
 		},
 		{
-			"a skill that is there twice", "agents:\n- {name: a, url: 'http://a', skills: [x, {name: X}]}\n",
-			`dir/f.yaml:2: agents[0].skills[1].id: the agent has another skill "X"`, "",
+			"a skill that appears twice", "agents:\n- {name: a, url: 'http://a', skills: [x, {name: X}]}\n",
+			`dir/f.yaml:2: agents[0].skills[1].id: duplicate skill "X"`, "",
 		},
 		{"no YAML", "agents:\n  - [\n", "dir/f.yaml:2: ", ""},
 		{"a list at the top", "- name: a\n", "dir/f.yaml:1: must be a mapping of keys to values, not a list", ""},

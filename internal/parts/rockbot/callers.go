@@ -13,7 +13,7 @@ type callers struct {
 	APIKeys config.Callers `yaml:"ApiKeys"`
 }
 
-const callersSchema = `"ApiKeys": {"$ref": "#/$defs/callers", "description": "The section of RockBot's gateway with its keys: more callers like those of auth.api_keys, which speak RockBot's dialect."}`
+const callersSchema = `"ApiKeys": {"$ref": "#/$defs/callers", "description": "The section of RockBot's gateway with its keys: more callers, as in auth.api_keys, which speak RockBot's dialect."}`
 
 // CallerSection implements config.HasCallers.
 func (c *callers) CallerSection() config.CallerSection {

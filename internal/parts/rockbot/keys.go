@@ -35,7 +35,7 @@ const definitions = `"RockBot": {
       "additionalProperties": false,
       "description": "The hub's place on the exchange of RockBot's agents.",
       "properties": {
-        "url": {"$ref": "#/$defs/text", "description": "The address of RockBot's broker: amqp:// or amqps://. Default: that of the bus, if it is RabbitMQ"},
+        "url": {"$ref": "#/$defs/text", "description": "The address of RockBot's broker: amqp:// or amqps://. Default: the bus's address, if it is RabbitMQ"},
         "name": {"$ref": "#/$defs/text", "description": "What RockBot's agents call the hub. Default: parley"},
         "serve": {"type": ["array", "null"], "items": {"$ref": "#/$defs/text"}, "description": "Agents of the hub that RockBot's agents may ask; the hub's own name stands for all of them, by their skills."}
       }
@@ -90,7 +90,7 @@ func check(d *yamlfile.Decoder, c *config.Config) {
 		case !config.IsAgentName(name) && name != k.Name:
 			d.Problem(nil, at, "%q is not the name of an agent", yamlfile.Clip(name))
 		case slices.Index(k.Serve, name) < i:
-			d.Problem(nil, at, "is there twice")
+			d.Problem(nil, at, "appears twice")
 		case slices.ContainsFunc(c.Agents, func(a config.Agent) bool { return a.Name == name && a.Exchange() != "" }):
 			d.Problem(nil, at, "%q is RockBot's itself", yamlfile.Clip(name))
 		}

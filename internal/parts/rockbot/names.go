@@ -19,7 +19,7 @@ type telemetryKeys struct {
 	RockBotNames bool `yaml:"rockbot_names"`
 }
 
-const telemetrySchema = `"rockbot_names": {"$ref": "#/$defs/switch", "description": "Give the metrics of calls the names rockbot.a2a.* as well, and spans the names and ids that RockBot has for them."}`
+const telemetrySchema = `"rockbot_names": {"$ref": "#/$defs/switch", "description": "Also give the metrics of calls the names rockbot.a2a.*, and spans the names and ids that RockBot has for them."}`
 
 // names is a server.TelemetryNames.
 func names(c *config.Config) *export.Names {

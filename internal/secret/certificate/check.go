@@ -78,9 +78,9 @@ func checkValue(f Field, value string) error {
 	case strings.ContainsFunc(value, func(c rune) bool { return c <= ' ' || c > '~' }):
 		return errors.New("has a character that is not visible ASCII")
 	case f == DNS && strings.ContainsAny(value, ":/@"):
-		return errors.New("is not the name of a host")
+		return errors.New("is not a host name")
 	case f == Email && !strings.Contains(value, "@"):
-		return errors.New("is not an address of mail")
+		return errors.New("is not an email address")
 	case f == URI:
 		if u, err := url.Parse(value); err != nil || u.Scheme == "" {
 			return errors.New("is not a URI like spiffe://example.org/agent")

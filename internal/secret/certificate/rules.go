@@ -20,7 +20,7 @@ var ErrCertificate error = refusal{}
 
 type refusal struct{}
 
-func (refusal) Error() string { return "certificate is refused" }
+func (refusal) Error() string { return "certificate rejected" }
 
 func (refusal) Unwrap() error { return auth.ErrUnauthenticated }
 

@@ -27,7 +27,7 @@ var (
 	ErrMismatch = errors.New("the answer belongs to another sign-in")
 	// ErrRefused is wrapped by errors of a provider that has refused the sign-in, and of an ID token
 	// that the hub refuses.
-	ErrRefused = errors.New("the sign-in is refused")
+	ErrRefused = errors.New("sign-in rejected")
 )
 
 // Provider is an OpenID provider with the hub as its client. Its fields must not change after the
@@ -169,7 +169,7 @@ func lacksScope(err error) bool {
 func (p *Provider) checkAnswer(d *document, a *Attempt, answer url.Values) error {
 	for name, values := range answer {
 		if len(values) > 1 {
-			return fmt.Errorf("%w: %.40q is given %d times", ErrMismatch, name, len(values))
+			return fmt.Errorf("%w: %.40q appears %d times", ErrMismatch, name, len(values))
 		}
 	}
 	iss, named := answer.Get("iss"), answer.Has("iss")

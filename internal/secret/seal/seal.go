@@ -54,7 +54,7 @@ var (
 	// ErrOtherKey is returned for a text sealed with another key.
 	ErrOtherKey = errors.New("sealed with another key")
 	// ErrBroken is returned for a text that was changed, cut, or sealed for another context.
-	ErrBroken = errors.New("sealed text is broken")
+	ErrBroken = errors.New("sealed text is damaged")
 )
 
 // Sealer seals and opens secrets with one key.

@@ -199,7 +199,7 @@ func (x *Exchanger) ask(ctx context.Context, subject, kind string) (string, time
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.TokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
-		return "", 0, errors.New("is no URL")
+		return "", 0, errors.New("is not a URL")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
@@ -243,9 +243,9 @@ func readAnswer(resp *http.Response) (string, time.Duration, error) {
 	err = json.Unmarshal(text, &a)
 	switch {
 	case resp.StatusCode != http.StatusOK && err == nil && errorCode.MatchString(a.Error):
-		return "", 0, fmt.Errorf("refuses with status %d: %s", resp.StatusCode, a.Error)
+		return "", 0, fmt.Errorf("rejected the request with status %d: %s", resp.StatusCode, a.Error)
 	case resp.StatusCode != http.StatusOK:
-		return "", 0, fmt.Errorf("refuses with status %d", resp.StatusCode)
+		return "", 0, fmt.Errorf("rejected the request with status %d", resp.StatusCode)
 	case err != nil:
 		return "", 0, errors.New("its answer is not JSON")
 	case a.Token == "" || strings.ContainsFunc(a.Token, func(r rune) bool { return r <= ' ' || r > '~' }):

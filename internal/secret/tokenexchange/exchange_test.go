@@ -212,9 +212,9 @@ func TestExchangeRefused(t *testing.T) {
 	}{
 		"as it should be":         {200, ok(nil), "", false},
 		"invalid_grant":           {400, `{"error":"invalid_grant","error_description":"own-secret"}`, "status 400: invalid_grant", false},
-		"an error with a secret":  {400, `{"error":"own-secret is \n wrong"}`, "refuses with status 400", false},
-		"unauthorized":            {401, `own-secret`, "refuses with status 401", false},
-		"a redirect":              {302, ``, "refuses with status 302", false},
+		"an error with a secret":  {400, `{"error":"own-secret is \n wrong"}`, "rejected the request with status 400", false},
+		"unauthorized":            {401, `own-secret`, "rejected the request with status 401", false},
+		"a redirect":              {302, ``, "rejected the request with status 302", false},
 		"down":                    {503, `own-secret`, "answered with status 503", true},
 		"too many":                {429, ``, "answered with status 429", true},
 		"a page":                  {200, `<html>own-secret`, "not JSON", false},

@@ -75,7 +75,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		return nil, err
 	}
 	if v := d.Header.Version; v < 1 || v > Version {
-		return nil, fmt.Errorf("%w: it has the version %d of the format, and this parley reads %d: use parley %s", ErrFormat, v, Version, d.Header.Parley)
+		return nil, fmt.Errorf("%w: its format has version %d, and this parley reads %d: use parley %s", ErrFormat, v, Version, d.Header.Parley)
 	}
 	return d, nil
 }

@@ -477,7 +477,7 @@ func (m *Store) ByAlias(ctx context.Context, owner task.Owner, agent task.Agent,
 	return task.Head{}, fmt.Errorf("task by alias %q: %w", alias, task.ErrNotFound)
 }
 
-var errLimit = errors.New("limit is not positive")
+var errLimit = errors.New("limit must be positive")
 
 func checkPage(ctx context.Context, limit int) error {
 	if limit <= 0 {

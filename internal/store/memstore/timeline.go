@@ -68,7 +68,7 @@ func (m *Store) Timeline(ctx context.Context, after int64, limit int) (task.Time
 		return task.TimelinePage{}, fmt.Errorf("timeline after %d: %w", after, err)
 	}
 	if limit <= 0 {
-		return task.TimelinePage{}, fmt.Errorf("timeline: limit %d is not positive", limit)
+		return task.TimelinePage{}, fmt.Errorf("timeline: limit %d must be positive", limit)
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()

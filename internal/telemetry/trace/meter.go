@@ -200,7 +200,7 @@ func (m *instruments) make(from metric.Meter) {
 func familyOf(from metric.Meter, name, what string) family {
 	var f family
 	f.requests, _ = from.Int64Counter(name+".requests", metric.WithUnit("{request}"),
-		metric.WithDescription(what+" that have come to an end."))
+		metric.WithDescription(what+" that have ended."))
 	f.failures, _ = from.Int64Counter(name+".failures", metric.WithUnit("{request}"),
 		metric.WithDescription(what+" that have failed."))
 	f.duration, _ = from.Float64Histogram(name+".duration", metric.WithUnit("s"),

@@ -118,7 +118,7 @@ func (h *history) assistant(m *Message) error {
 		case !toolName.MatchString(c.Function.Name):
 			return fmt.Errorf("tool_calls[%d].function.name: %q does not match %s", i, c.Function.Name, toolName)
 		case json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil:
-			return fmt.Errorf("tool_calls[%d].function.arguments: %q is no JSON object", i, c.Function.Arguments)
+			return fmt.Errorf("tool_calls[%d].function.arguments: %q is not a JSON object", i, c.Function.Arguments)
 		}
 		h.given[c.ID] = true
 		h.open = append(h.open, c.ID)

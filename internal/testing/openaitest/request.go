@@ -126,7 +126,7 @@ var known = strings.Fields(`model messages tools tool_choice parallel_tool_calls
 func parse(body []byte) (*Request, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, fmt.Errorf("the body is no JSON object: %w", err)
+		return nil, fmt.Errorf("the body is not a JSON object: %w", err)
 	}
 	for name := range members {
 		if !contains(known, name) {

@@ -216,7 +216,7 @@ func TestViolations(t *testing.T) {
 		{`{"role":"user","content":[{"type":"video"}]}`, "content[0].type"},
 		{`{"role":"robot","content":"x"}`, `there is no "robot"`},
 		{`{"role":"user"}`, "content: missing"},
-		{user + `,{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{"}}]},` + result("a"), "is no JSON object"},
+		{user + `,{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{"}}]},` + result("a"), "is not a JSON object"},
 		{user + `,{"role":"assistant","content":"never said"},` + user, "the model never said this"},
 	}
 	for _, tt := range tests {

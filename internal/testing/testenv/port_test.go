@@ -40,7 +40,7 @@ func TestAddrIsUnique(t *testing.T) {
 		}
 		defer k.release()
 		if seen[k.port] {
-			t.Errorf("port %d is given twice", k.port)
+			t.Errorf("port %d appears twice", k.port)
 		}
 		seen[k.port] = true
 	}

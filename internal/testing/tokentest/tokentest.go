@@ -137,17 +137,17 @@ func badClaims(tb testing.TB, i *Issuer) []Case {
 	ago, later := time.Now().Add(-2*time.Minute).Unix(), time.Now().Add(2*time.Minute).Unix()
 	return []Case{
 		{"expired", with(Object{"exp": ago}), "expired"},
-		{"no end", with(Object{"exp": nil}), "no end"},
+		{"no end", with(Object{"exp": nil}), "no expiry"},
 		{"end is a text", with(Object{"exp": "soon"}), "cannot be read"},
 		{"an end beyond all years", with(Object{"exp": -1e300}), ""},
-		{"not yet", with(Object{"nbf": later}), "not yet valid"},
+		{"not yet", with(Object{"nbf": later}), "not valid yet"},
 		{"from the future", with(Object{"iat": later}), "in the future"},
-		{"another audience", with(Object{"aud": "https://other.example"}), "another audience"},
-		{"audience with a slash", with(Object{"aud": i.Audience + "/"}), "another audience"},
-		{"no audience", with(Object{"aud": nil}), "another audience"},
-		{"another issuer", with(Object{"iss": "https://evil.example"}), "another issuer"},
-		{"issuer with a slash", with(Object{"iss": i.URL + "/"}), "another issuer"},
-		{"no issuer", with(Object{"iss": nil}), "another issuer"},
+		{"another audience", with(Object{"aud": "https://other.example"}), "wrong audience"},
+		{"audience with a slash", with(Object{"aud": i.Audience + "/"}), "wrong audience"},
+		{"no audience", with(Object{"aud": nil}), "wrong audience"},
+		{"another issuer", with(Object{"iss": "https://evil.example"}), "wrong issuer"},
+		{"issuer with a slash", with(Object{"iss": i.URL + "/"}), "wrong issuer"},
+		{"no issuer", with(Object{"iss": nil}), "wrong issuer"},
 		{"no subject", with(Object{"sub": nil}), "subject"},
 		{"subject of two lines", with(Object{"sub": "ada\nadmin"}), "subject"},
 		{"endless subject", with(Object{"sub": strings.Repeat("a", maxSubject+1)}), "subject"},
@@ -199,7 +199,7 @@ func badTexts(tb testing.TB, i *Issuer) []Case {
 	text := i.Token(tb, i.Good(nil))
 	parts := strings.Split(text, ".")
 	return []Case{
-		{"header is no JSON", base64.RawURLEncoding.EncodeToString([]byte("x")) + "." + parts[1] + "." + parts[2], "algorithm"},
+		{"header is not JSON", base64.RawURLEncoding.EncodeToString([]byte("x")) + "." + parts[1] + "." + parts[2], "algorithm"},
 		{"two parts", parts[0] + "." + parts[1], "algorithm"},
 		{"four parts", text + ".AAAA", "algorithm"},
 		{"encrypted, so five", strings.Repeat("AAAA.", 4) + "AAAA", "algorithm"},

@@ -174,7 +174,7 @@ export class Job {
       }
       if (sha256(content).toString("base64") === sum) return void Object.assign(this.work.body, JSON.parse(content.toString()));
     }
-    throw new Failed("the message has not arrived as it was sent: its content and its SHA-256 differ");
+    throw new Failed("the message changed in transit: its content does not match its SHA-256");
   }
 
   /** Numbers an event, or its pieces. It returns false if no event may follow. */

@@ -52,7 +52,7 @@ export function trust(texts: readonly string[]): Verify {
     if (!known) throw new Error(`key ${id} is not trusted`);
     if (source !== known.source) throw new Error(`key ${id} is of ${known.source}`);
     if (!verify(null, signed(text), known.key, Buffer.from(String(value), "base64")))
-      throw new Error("something was changed, or signed with another key");
+      throw new Error("the content was changed or signed with another key");
   };
 }
 

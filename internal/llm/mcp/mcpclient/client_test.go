@@ -212,7 +212,7 @@ func TestBadServers(t *testing.T) {
 	t.Parallel()
 	for how, tt := range map[string]struct{ call, reason string }{
 		"mute":      {"", "was not ready within 3s"},
-		"prose":     {"", "was not ready within 3s; it has written 2 lines that are no messages"},
+		"prose":     {"", "was not ready within 3s; it has written 2 lines that are not messages"},
 		"stillborn": {"", "the server has ended: exit status 4: no cheese to begin with"},
 		"version":   {"", `unsupported protocol version: "1999-01-01"`},
 		"crash":     {"has ended, and the effects of the call are not known", "the server has ended: exit status 3: out of cheese"},

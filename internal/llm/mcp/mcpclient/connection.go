@@ -158,7 +158,7 @@ func (e *exit) explain(err error) error {
 	case e == nil:
 		return err
 	case errors.Is(err, errSlow) && e.garbage > 0:
-		return fmt.Errorf("%w; it has written %d lines that are no messages", err, e.garbage)
+		return fmt.Errorf("%w; it has written %d lines that are not messages", err, e.garbage)
 	case e.how == "" || !broken(err):
 		return err
 	case e.output == "":

@@ -185,7 +185,7 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 		return c.failed("arguments is not a JSON object; give an object with the fields of the tool's schema"), nil
 	}
 	if !c.acquire() {
-		return c.failed("%d calls of the MCP server %q are under way, which is as many as there may be; wait until one has ended",
+		return c.failed("%d calls of the MCP server %q are under way, which is the limit; wait until one has ended",
 			c.Limits.Calls, c.Name), nil
 	}
 	defer c.release()
@@ -208,7 +208,7 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 func (c *Client) refused(err error) *llm.Result {
 	var answer *jsonrpc.Error
 	if errors.As(err, &answer) {
-		res := c.failed("the MCP server %q refuses: %s", c.Name, clip.Bytes(answer.Message, c.Limits.Text))
+		res := c.failed("the MCP server %q rejected the call: %s", c.Name, clip.Bytes(answer.Message, c.Limits.Text))
 		res.Origin = c.origin()
 		return res
 	}

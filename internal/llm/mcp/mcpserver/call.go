@@ -52,7 +52,7 @@ func (svc *service) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.
 	select {
 	case svc.slots <- struct{}{}:
 	default:
-		return failed(fmt.Sprintf("%d calls are under way, which is as many as there may be; wait until one has ended", cap(svc.slots))), nil
+		return failed(fmt.Sprintf("%d calls are under way, which is the limit; wait until one has ended", cap(svc.slots))), nil
 	}
 	r := &running{asks: make(chan *asking), abandoned: make(chan struct{}), done: make(chan struct{})}
 	r.progress.attach(ctx, req)

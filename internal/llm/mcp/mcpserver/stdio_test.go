@@ -49,7 +49,7 @@ func TestBadLines(t *testing.T) {
 	h.ask(initialize)
 	for _, c := range []struct{ line, want string }{
 		{"hello", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"a line is not JSON"}}`},
-		{`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not taken: send one message a line"}}`},
+		{`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported: send one message a line"}}`},
 		{`{"a":"` + strings.Repeat("a", 600) + `"}`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a message has more than 500 bytes"}}`},
 		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"nothing"}}`, `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown tool \"nothing\""}}`},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":1.5,"error":{"code":-32600,"message":"id: 1.5 is not an integer from -(2^53-1) to 2^53-1; use one, or a string"}}`},

@@ -84,7 +84,7 @@ func (w *watches) subscribe(ctx context.Context, req *mcp.SubscribeRequest) erro
 		if len(w.of) >= svc.Limits.Watches {
 			return &jsonrpc.Error{
 				Code:    jsonrpc.CodeInvalidParams,
-				Message: fmt.Sprintf("%d resources are subscribed to, which is as many as there may be", len(w.of)),
+				Message: fmt.Sprintf("%d resources are subscribed to, which is the limit", len(w.of)),
 			}
 		}
 		ctx, cancel := context.WithCancel(svc.base)

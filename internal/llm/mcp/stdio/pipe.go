@@ -228,7 +228,7 @@ func (p *Pipe) decode(l line) (m jsonrpc.Message, id json.RawMessage, wrong *jso
 	case !json.Valid(text):
 		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "a line is not JSON"}
 	case text[0] == '[':
-		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not taken: send one message a line"}
+		return nil, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "batches are not supported: send one message a line"}
 	}
 	if id, wrong := CheckID(text); wrong != nil {
 		return nil, id, wrong

@@ -222,7 +222,7 @@ func TestSameIDs(t *testing.T) {
 		var got a2a.JSONRPCResponse
 		strict(t, []byte(body), &got)
 		if i == 2 {
-			if got.Error == nil || got.Error.Code != -32600 || !strings.Contains(got.Error.Message, "id: is given twice") || got.ID != nil {
+			if got.Error == nil || got.Error.Code != -32600 || !strings.Contains(got.Error.Message, "id: appears twice") || got.ID != nil {
 				t.Errorf("a request with two ids is answered with %s", body)
 			}
 			continue

@@ -250,7 +250,7 @@ func TestSameIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want == "" {
-			if a.Error == nil || a.Error.Code != -32600 || !strings.Contains(a.Error.Message, "id: is given twice") || string(a.ID) != "null" {
+			if a.Error == nil || a.Error.Code != -32600 || !strings.Contains(a.Error.Message, "id: appears twice") || string(a.ID) != "null" {
 				t.Errorf("a request with two ids is answered with %s", got[i])
 			}
 		} else if string(a.ID) != `"same"` || a.Result == nil || len(a.Result.Artifacts) != 1 || a.Result.Artifacts[0].Parts[0].Text != want {

@@ -190,7 +190,7 @@ func TestDefaultTimeout(t *testing.T) {
 	sent := time.Now()
 	t.Run("configured", func(t *testing.T) {
 		_, err := h.Parley(t.Context(), "send", "--agent", "hasty", "hi")
-		if err == nil || !strings.Contains(err.Error(), "gave no answer within 1.5s") {
+		if err == nil || !strings.Contains(err.Error(), "did not answer within 1.5s") {
 			t.Errorf("send to an agent with timeoutMs: 1500: %v", err)
 		}
 	})

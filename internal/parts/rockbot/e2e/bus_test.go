@@ -193,7 +193,7 @@ func sendsData(t *testing.T, alice *caller, agent *rb.Running) {
 		t.Errorf("metadata of the message = %v", task.Message.Metadata)
 	}
 	if _, err := task.Message.Parts[1].JSON(); err != nil {
-		t.Errorf("the data is no JSON for RockBot: %v", err)
+		t.Errorf("the data is not JSON for RockBot: %v", err)
 	}
 }
 

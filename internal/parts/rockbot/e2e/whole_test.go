@@ -99,7 +99,7 @@ agents:
 	if got := stranger.Reply().Result; got == nil || got.State != rb.Failed || !strings.Contains(got.Message.Text(), "does not do this for you") {
 		t.Errorf("a stranger is answered with %+v", got)
 	}
-	want("brew-tea", "x", outcome{rb.Failed, "This agent does not do this for you. Its owner was notified"})
+	want("brew-tea", "x", outcome{rb.Failed, "This agent does not accept this request from you. Its owner was notified"})
 	var note struct{ Category, Value string }
 	key := url.QueryEscape("session/primary/a2a-outcomes/negotiate-meeting/with-negotiate-meeting")
 	if err := hubtest.Call(within(t), hubtest.Request{URL: h.URL() + "/api/v1/memory/note?key=" + key}, &note); err != nil || note.Category != "a2a-outcome" || !strings.Contains(note.Value, "Primary") {

@@ -193,7 +193,7 @@ func (x *Exchange) receiveResponses(ctx context.Context) error {
 	return x.receive(ctx, x.responses(), openResponses, func(a *amqpbus.Arrival) {
 		id := jobOf(a.Body)
 		if id == "" || (a.Type != typeResult && a.Type != typeError) {
-			x.refuse(a, "is no result")
+			x.refuse(a, "is not a result")
 			return
 		}
 		x.marks.mu.Lock()

@@ -88,7 +88,7 @@ func scanSidecar(row Row, s *task.Sidecar) error {
 // Sidecars implements task.Sidecars.
 func (t Tasks) Sidecars(ctx context.Context, q *task.SidecarQuery) ([]task.Sidecar, error) {
 	if q.Limit <= 0 {
-		return nil, fmt.Errorf("sidecars %d: limit %d is not positive", q.Kind, q.Limit)
+		return nil, fmt.Errorf("sidecars %d: limit %d must be positive", q.Kind, q.Limit)
 	}
 	text := qSidecars
 	values := []any{sqlstore.SidecarPlace(q.Kind, max(q.After, 0)), sqlstore.SidecarPlace(q.Kind, sqlstore.MaxKey), q.Limit}

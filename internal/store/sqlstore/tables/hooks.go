@@ -91,7 +91,7 @@ func SendHook(c Execer, h *task.Hook) error {
 // Hooks implements task.Hooks.
 func (t Tasks) Hooks(ctx context.Context, key task.Key, after string, limit int) (found []task.Hook, err error) {
 	if limit <= 0 {
-		return nil, fmt.Errorf("hooks of task %d: limit %d is not positive", key, limit)
+		return nil, fmt.Errorf("hooks of task %d: limit %d must be positive", key, limit)
 	}
 	err = t.DB.ReadOf(ctx, key, func(c Conn) (err error) {
 		found, err = rows(c, scanHook, qHooksOfTask, key, after, limit)
@@ -169,7 +169,7 @@ func (t Tasks) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked,
 
 func (t Tasks) hooked(ctx context.Context, which Query, q *task.HookQuery) ([]task.Hooked, error) {
 	if q.Limit <= 0 {
-		return nil, fmt.Errorf("limit %d is not positive", q.Limit)
+		return nil, fmt.Errorf("limit %d must be positive", q.Limit)
 	}
 	values := []any{q.After.Task, q.After.ID, q.Limit}
 	if which == qHooksByID {

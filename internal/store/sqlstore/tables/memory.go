@@ -167,7 +167,7 @@ func ease(c Conn, room int, count, drop Query, id int64, where ...any) (int, err
 // Find implements memory.Finder.
 func (n Notes) Find(ctx context.Context, r *memory.Range, q memory.Query) (found *memory.Found, err error) {
 	if r.Limit <= 0 {
-		return nil, fmt.Errorf("find notes: limit %d is not positive", r.Limit)
+		return nil, fmt.Errorf("find notes: limit %d must be positive", r.Limit)
 	}
 	if err := n.db.Index(ctx, r.Owner); err != nil {
 		return nil, fmt.Errorf("find notes: add their words: %w", err)
@@ -215,7 +215,7 @@ func scanMemory(row Row, r *memory.Range, n *memory.Note) error {
 // Read implements memory.Store.
 func (n Notes) Read(ctx context.Context, r *memory.Range) ([]memory.Note, error) {
 	if r.Limit <= 0 {
-		return nil, fmt.Errorf("read notes: limit %d is not positive", r.Limit)
+		return nil, fmt.Errorf("read notes: limit %d must be positive", r.Limit)
 	}
 	scan := func(row Row, note *memory.Note) error { return scanMemory(row, r, note) }
 	found, err := list(ctx, n.db, scan, qReadMemory, RangeValues(r)...)
@@ -228,7 +228,7 @@ func (n Notes) Read(ctx context.Context, r *memory.Range) ([]memory.Note, error)
 // Drop implements memory.Store.
 func (n Notes) Drop(ctx context.Context, r *memory.Range) (int, error) {
 	if r.Limit <= 0 {
-		return 0, fmt.Errorf("drop notes: limit %d is not positive", r.Limit)
+		return 0, fmt.Errorf("drop notes: limit %d must be positive", r.Limit)
 	}
 	dropped, err := change(ctx, n.db, qDropMemory, RangeValues(r)[:7]...)
 	if err != nil {

@@ -207,7 +207,7 @@ func (t Tasks) Stale(ctx context.Context, before task.Millis, limit int) ([]task
 // with a run.
 func (t Tasks) some(ctx context.Context, limit int, q Query, from int64) (found []task.Head, err error) {
 	if limit <= 0 {
-		return nil, fmt.Errorf("limit %d is not positive", limit)
+		return nil, fmt.Errorf("limit %d must be positive", limit)
 	}
 	err = t.DB.Read(ctx, func(c Conn) error {
 		found = nil

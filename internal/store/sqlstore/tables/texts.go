@@ -128,7 +128,7 @@ var errPassedOver = errors.New("the data of a task is damaged")
 // IndexTexts implements task.Texts. It passes over tasks whose data is damaged.
 func (t Tasks) IndexTexts(ctx context.Context, limit int) (more bool, err error) {
 	if limit <= 0 {
-		return false, fmt.Errorf("index texts: limit %d is not positive", limit)
+		return false, fmt.Errorf("index texts: limit %d must be positive", limit)
 	}
 	var old, now indexed
 	var found []newWords

@@ -45,7 +45,7 @@ func (t Tasks) AddNotices(ctx context.Context, notices [][]byte) error {
 // Timeline implements task.Timeline.
 func (t Tasks) Timeline(ctx context.Context, after int64, limit int) (page task.TimelinePage, err error) {
 	if limit <= 0 {
-		return task.TimelinePage{}, fmt.Errorf("timeline: limit %d is not positive", limit)
+		return task.TimelinePage{}, fmt.Errorf("timeline: limit %d must be positive", limit)
 	}
 	err = t.DB.View(ctx, func(c Conn) error {
 		page = task.TimelinePage{}

@@ -78,7 +78,7 @@ class Keys(dict[str, tuple[str, Ed25519PublicKey]]):
         try:
             key.verify(base64.b64decode(str(signature.get("value"))), signed)
         except (InvalidSignature, ValueError):
-            raise Invalid("something was changed, or signed with another key") from None
+            raise Invalid("the content was changed or signed with another key") from None
 
 
 def decode(data: bytes, me: str = "", keys: Keys | None = None) -> Json:

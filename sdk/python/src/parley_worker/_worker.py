@@ -213,7 +213,7 @@ class Job:
             if hashlib.sha256(content).digest() == base64.b64decode(large["sha256"]):
                 self.work["body"].update(json.loads(content))
                 return self._read()
-        raise Failed("the message has not arrived as it was sent: its content and its SHA-256 differ")
+        raise Failed("the message changed in transit: its content does not match its SHA-256")
 
     def _put(self, item: Any) -> None:
         """Adds an event to the reports, or its pieces. Text is progress."""

@@ -227,7 +227,7 @@ func primary(r *openaitest.Request) openaitest.Turn {
 			Next int    `json:"next_offset"`
 		}
 		if err := json.Unmarshal([]byte(last.Text()), &piece); err != nil {
-			return openaitest.Turn{Text: "The piece is no JSON: " + err.Error()}
+			return openaitest.Turn{Text: "The piece is not JSON: " + err.Error()}
 		}
 		return openaitest.Turn{Calls: []openaitest.Call{openaitest.CallOf("get_from_working_memory", map[string]any{"key": piece.Key, "offset": piece.Next})}}
 	case last.Role == "tool" && strings.Contains(last.Text(), "dispatched"):

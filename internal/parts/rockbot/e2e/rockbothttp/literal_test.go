@@ -75,7 +75,7 @@ agents:
 			want   string
 		}{
 			{trusted, "It is in the inbox of the person."},
-			{stranger, "This agent does not do this for you. Its owner was notified of your request. Nothing was done."},
+			{stranger, "This agent does not accept this request from you. Its owner was notified of your request. Nothing was done."},
 		} {
 			raw, err := tt.caller.Raw(within(t), literal)
 			if err != nil {
