@@ -87,7 +87,7 @@ func TestOpenPart(t *testing.T) {
 	if _, err := readPart(t, c, at(s.URL+"/v1/parts/t/d", "something else")); !errors.Is(err, client.ErrDamaged) {
 		t.Errorf("another content = %v, want ErrDamaged", err)
 	}
-	if _, err := readPart(t, c, at(s.URL+"/v1/parts/t/gone", "")); err == nil || !strings.Contains(err.Error(), "kept no longer") {
+	if _, err := readPart(t, c, at(s.URL+"/v1/parts/t/gone", "")); err == nil || !strings.Contains(err.Error(), "has expired") {
 		t.Errorf("a part that is gone = %v", err)
 	}
 	if _, err := readPart(t, c, a2a.NewTextPart("x")); !errors.Is(err, a2a.ErrInvalidParams) {

@@ -18,7 +18,7 @@ func TestExamineAndSalvage(t *testing.T) {
 		text  string
 	}{
 		"whole":             {nil, ""},
-		"content damaged":   {func(t *testing.T, folder string) { spoil(t, filepath.Join(folder, "content")) }, "it has another digest"},
+		"content damaged":   {func(t *testing.T, folder string) { spoil(t, filepath.Join(folder, "content")) }, "its digest does not match"},
 		"content missing":   {func(t *testing.T, folder string) { removeFile(t, filepath.Join(folder, "content")) }, "the content is missing"},
 		"reference damaged": {func(t *testing.T, folder string) { spoil(t, refOf(t, folder)) }, "is damaged"},
 		"reference of another": {func(t *testing.T, folder string) {

@@ -205,7 +205,7 @@ agents:
 			t.Errorf("%s for %s (-want +got):\n%s", tc.agent, tc.header, diff)
 		}
 	}
-	if status, body := a.say("silent", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
+	if status, body := a.say("silent", alice, "hi"); !strings.Contains(body, "rejected the hub's credentials") {
 		t.Errorf("an agent without a token admits the hub: %d %s", status, body)
 	}
 
@@ -273,7 +273,7 @@ agents:
 	}
 	stop()
 	b.serve(strings.Replace(fmt.Sprintf(believing, "a", a.srv.URL, b.srv.URL), "issuer: "+a.srv.URL, "issuer: "+a.srv.URL+"/other", 1) + identityAgent)
-	if _, body := a.say("calendar", alice, "hi"); !strings.Contains(body, "refuses the hub's credentials") {
+	if _, body := a.say("calendar", alice, "hi"); !strings.Contains(body, "rejected the hub's credentials") {
 		t.Errorf("another issuer at the address is taken for this one: %s", body)
 	}
 }

@@ -109,7 +109,7 @@ func TestIdentityErrors(t *testing.T) {
 		far + "{mode: assertion, header: Host}":                    "agents[0].identity.header: is Authorization, or a name like X-Caller",
 		far + "{mode: assertion, header: X-Forwarded-For}":         "agents[0].identity.header",
 		far + "{mode: assertion, header: \"X-A\\r\\nB\"}":          "agents[0].identity.header",
-		far + "{mode: forward, claims: [org]}":                     "say nothing of a token that is passed on",
+		far + "{mode: forward, claims: [org]}":                     "have no effect on a forwarded token",
 		far + "{mode: exchange}":                                   "agents[0].identity.token_url: is missing",
 		far + "{mode: exchange, token_url: 'http://id.example', client_id: c, client_secret: topsecret}":                            "agents[0].identity.token_url: must begin with https://",
 		strings.Replace(told, "https://Hub-B", "http://Hub-B", 1):                                                                   "agents[0].identity.mode: assertion needs an address of the agent that begins with https://",

@@ -90,7 +90,7 @@ func TestTLSErrors(t *testing.T) {
 		rules("{each: dns, ca: x, name: a, owner: local}"):                              "auth.certificates[0].owner: a rule for many callers",
 		rules("{each: serial, ca: x, name: a}"):                                         `auth.certificates[0].each: "serial" is not one of`,
 		rules("{dns: a, agent_id: a}", "{dns: a, agent_id: b}"):                         "auth.certificates[1]: names the same certificate as auth.certificates[0]",
-		rules("{each: dns, ca: x, name: a}", "{each: uri, ca: y, name: a}"):             "auth.certificates[1].name: is the same as that of auth.certificates[0]",
+		rules("{each: dns, ca: x, name: a}", "{each: uri, ca: y, name: a}"):             "auth.certificates[1].name: is also used by auth.certificates[0]",
 		tlsFiles + someIssuer + "  certificates:\n  - {each: dns, ca: x, name: corp}\n": "auth.certificates[0].name: is also used by auth.tokens[0]",
 	} {
 		_, err := Parse("parley.yaml", []byte(src), env)

@@ -248,7 +248,7 @@ func TestProblemsTakeNothingAway(t *testing.T) {
 	if diff := cmp.Diff([]string{"b", "c"}, b.names()); diff != "" || len(b.Problems()) != 0 {
 		t.Errorf("problems %v, agents after the mistake was mended (-want +got):\n%s", b.Problems(), diff)
 	}
-	if b.logs.count("unknown key") != 1 || b.logs.count("has no problem any more") != 1 {
+	if b.logs.count("unknown key") != 1 || b.logs.count("has recovered") != 1 {
 		t.Errorf("want one record of the mistake and one of its end:\n%s", b.logs)
 	}
 }

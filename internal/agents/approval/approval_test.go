@@ -268,7 +268,7 @@ func TestNoApprovals(t *testing.T) {
 		w.pass(24 * time.Hour) // the notice expires
 		w.set("bob", trust.Act, "sell")
 		id := w.send(bob, "desk", "meet me again")
-		w.is(bob, id, task.Rejected, "does not do this for you")
+		w.is(bob, id, task.Rejected, "does not accept this request from you")
 		if got := w.one(inbox.Notice); got.Task != id || !strings.Contains(got.Text, "bob (trusted to act) asked desk. It was not done.") {
 			w.t.Errorf("notice = %+v", got)
 		}
@@ -308,7 +308,7 @@ func TestProposeRunsWhenApproved(t *testing.T) {
 		w.set("bob", trust.Propose)
 		w.start()
 		id := w.send(bob, "desk", "meet me")
-		w.is(bob, id, task.AuthRequired, "waits for the approval")
+		w.is(bob, id, task.AuthRequired, "needs the approval")
 		w.ran(0)
 		it := w.one(inbox.Approval)
 		if !strings.Contains(it.Text, "bob (trusted to propose) asks desk:\n\nmeet me") || it.Skill != "desk" {
@@ -411,7 +411,7 @@ func TestWaitingApprovalsSurviveRestarts(t *testing.T) {
 		id, other := w.send(bob, "desk", "one"), w.send(bob, "desk", "two")
 		for range 3 {
 			w.restart()
-			w.is(bob, id, task.AuthRequired, "waits for the approval")
+			w.is(bob, id, task.AuthRequired, "needs the approval")
 		}
 		if n := len(w.open()); n != 2 {
 			w.t.Fatalf("%d items after restarts, want two", n)
@@ -447,7 +447,7 @@ func TestWaitingApprovalsDoNotHoldUpADrain(t *testing.T) {
 		}
 		w.start()
 		w.settle()
-		w.is(bob, id, task.AuthRequired, "waits for the approval")
+		w.is(bob, id, task.AuthRequired, "needs the approval")
 		if _, err := w.in.Approve(w.t.Context(), inbox.IDOf("bob", id, 1), "me", ""); err != nil {
 			w.t.Fatal(err)
 		}

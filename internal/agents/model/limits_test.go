@@ -31,16 +31,16 @@ func TestProvidersThatFail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ first, second, want string }{
 		"busy for a while": {"{times: 2, error: {status: 429, retry_after: 3s}}, {text: here I am}", "", "COMPLETED: here I am"},
-		"busy":             {"{error: {status: 429}}", "", "FAILED: no model has answered: first: rate limit reached (status 429)"},
+		"busy":             {"{error: {status: 429}}", "", "FAILED: no model answered: first: rate limit reached (status 429)"},
 		"busy for long":    {"{error: {status: 429, retry_after: 1h}}", "{text: second}", "COMPLETED: second"},
-		"refused":          {"{error: {status: 401, message: bad key sk-1}}", "", "FAILED: no model has answered: first: it does not accept the hub's credentials (status 401)"},
+		"refused":          {"{error: {status: 401, message: bad key sk-1}}", "", "FAILED: no model answered: first: it does not accept the hub's credentials (status 401)"},
 		"fallback":         {"{error: {status: 500}}", "{text: second}", "COMPLETED: second"},
 		"cut":              {"{times: 1, text: one two, cut: true}, {text: three}", "", "COMPLETED: three"},
-		"always cut":       {"{text: one two, cut: true}", "", "FAILED: no model has answered: first: the answer was cut off"},
+		"always cut":       {"{text: one two, cut: true}", "", "FAILED: no model answered: first: the answer was cut off"},
 		"stalled":          {"{times: 1, text: one, stall: true}, {text: two}", "", "COMPLETED: two"},
-		"always stalled":   {"{stall: true}", "{stall: true}", "FAILED: no model has answered: first: it was silent for 1m30s; second: it was silent for 1m30s"},
-		"silent":           {"{text: ''}", "", "FAILED: no model has answered: first: the model returned nothing"},
-		"filtered":         {"{text: one, finish: content_filter}", "", "FAILED: no model has answered: first: the answer was withheld"},
+		"always stalled":   {"{stall: true}", "{stall: true}", "FAILED: no model answered: first: it was silent for 1m30s; second: it was silent for 1m30s"},
+		"silent":           {"{text: ''}", "", "FAILED: no model answered: first: the model returned nothing"},
+		"filtered":         {"{text: one, finish: content_filter}", "", "FAILED: no model answered: first: the answer was withheld"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

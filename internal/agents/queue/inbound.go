@@ -57,7 +57,7 @@ func (d *Dispatcher) control(ctx context.Context, delivery *bus.Delivery) {
 	case protocol.TypeBatch:
 		all, err := protocol.Split(delivery.Envelope)
 		if err != nil {
-			d.log().Warn("batch ignored, or a part of it", "from", delivery.Source, "error", err)
+			d.log().Warn("batch ignored in whole or in part", "from", delivery.Source, "error", err)
 		}
 		for _, e := range all {
 			d.control(ctx, &bus.Delivery{Envelope: e, At: delivery.At, From: delivery.From, Number: delivery.Number})

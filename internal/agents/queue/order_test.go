@@ -232,7 +232,7 @@ func TestThreeWorkersAtMost(t *testing.T) {
 			synctest.Wait()
 			p.receives(protocol.TypeDeny, 0)
 		}
-		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
+		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "the limit is 3 attempts") {
 			t.Errorf("the task is %s", got)
 		}
 	})
@@ -561,7 +561,7 @@ func TestThreeLostGrantsAtMost(t *testing.T) {
 			j.beat()
 			p.receives(protocol.TypeDeny, 0)
 		}
-		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "it is tried 3 times") {
+		if got := describe(h.wait(id, task.Failed)); !strings.Contains(got, "the limit is 3 attempts") {
 			t.Errorf("the task is %s", got)
 		}
 	})

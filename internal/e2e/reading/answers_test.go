@@ -54,7 +54,7 @@ func TestUnreadableAnswers(t *testing.T) {
 					}
 					says := got.says()
 					if got.Status.State != "TASK_STATE_FAILED" || got.parts() != want ||
-						!strings.Contains(says, "has sent an answer that cannot be read") || !strings.Contains(says, tt.why) {
+						!strings.Contains(says, "sent an unreadable answer") || !strings.Contains(says, tt.why) {
 						t.Errorf("the task is %s %q with %s, want the reason %q and %s", got.Status.State, says, got.parts(), tt.why, want)
 					}
 					f.mu.Lock()

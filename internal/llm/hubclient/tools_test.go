@@ -54,7 +54,7 @@ var goodAndBad = []struct{ tool, args, want string }{
 	{"save_to_working_memory", `{"key":"session/other/plan","data":"x"}`, `!You can change only your own notes`},
 	{"save_to_working_memory", `{"key":"a//b","data":"x"}`, `!empty segment`},
 	{"save_to_working_memory", `{"key":"plan","data":{"a":1}}`, `!"data" must be a string, not an object`},
-	{"save_to_working_memory", `{"key":"plan","data":"x","ttl_minutes":0}`, `!"ttl_minutes" must be from 0.1 to 43200`},
+	{"save_to_working_memory", `{"key":"plan","data":"x","ttl_minutes":0}`, `!"ttl_minutes" must be between 0.1 and 43200`},
 	{"get_from_working_memory", `{"key":"plan"}`, `from=\"note/table\">\nbuy tulips\n</quoted`},
 	{"get_from_working_memory", `{"key":"session/table/plan"}`, `from=\"note/table\">\nbuy tulips\n</quoted`},
 	{"get_from_working_memory", `{"key":"plans"}`, `!There is no note "plans"`},

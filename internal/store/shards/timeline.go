@@ -23,7 +23,7 @@ func (t Tasks) AddNotices(ctx context.Context, notices [][]byte) error {
 // Timeline implements task.Timeline. Before it reads, it merges the new moments of the shards.
 func (t Tasks) Timeline(ctx context.Context, after int64, limit int) (page task.TimelinePage, err error) {
 	if limit <= 0 {
-		return page, fmt.Errorf("timeline: limit %d is not positive", limit)
+		return page, fmt.Errorf("timeline: limit %d must be positive", limit)
 	}
 	if err := t.merge(ctx); err != nil {
 		return page, fmt.Errorf("timeline after %d: %w", after, err)

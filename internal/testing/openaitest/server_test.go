@@ -232,7 +232,7 @@ func TestViolations(t *testing.T) {
 func TestWrongRequests(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`{`:                                    "no JSON object",
+		`{`:                                    "not a JSON object",
 		`{"messages":1}`:                       "cannot unmarshal",
 		`{"model":"m","messages":[],"best":1}`: "best: there is no such argument",
 		`{"model":"","messages":[]}`:           "model:",

@@ -79,7 +79,7 @@ func security(scheme string) nextCard {
 	}}
 }
 
-const noRPC = `agent "NAME" does not accept the message: run message: HTTP 404 Not Found`
+const noRPC = `agent "NAME" rejected the message: run message: HTTP 404 Not Found`
 
 var nextCards = map[string]nextCard{
 	"host moves": interfaceWith(func(i map[string]any, _, other string) { i["url"] = other + "/v1/a2a" }),

@@ -83,7 +83,7 @@ func TestCards(t *testing.T) {
 	})
 	t.Run("read again", func(t *testing.T) {
 		quinn.setCard(ownCard("false", cardSkill("brandnew", "later")))
-		if err := h.Process().Await(t.Context(), "skills are gone from the card"); err != nil {
+		if err := h.Process().Await(t.Context(), "skills have disappeared"); err != nil {
 			t.Fatal(err)
 		}
 		// The hub requests the card again after it has stored the previous one.

@@ -92,7 +92,7 @@ func TestOwnAgentsFirst(t *testing.T) {
 			{stranger, "SHOUT", "HELLO", rb.Completed},
 			{primary, "general", "HELLO", rb.Completed},
 			{primary, "notify-user", "", rb.Completed},
-			{stranger, "notify-user", "This agent does not do this for you", rb.Failed},
+			{stranger, "notify-user", "This agent does not accept this request from you", rb.Failed},
 		} {
 			r := replies(t, tt.caller, skilled(tt.skill, "hello")).Result
 			if r == nil || r.State != tt.state || !strings.HasPrefix(strings.TrimSpace(r.Message.Text()), tt.want) {
@@ -155,7 +155,7 @@ func TestFarewell(t *testing.T) {
 		}
 		running.Stop()
 		awaitListed(t, h, "brewer", false)
-		if got := brewed(); !strings.HasPrefix(got, "This agent does not do this for you") {
+		if got := brewed(); !strings.HasPrefix(got, "This agent does not accept this request from you") {
 			t.Errorf("after the farewell the answer is %q", got)
 		}
 	}

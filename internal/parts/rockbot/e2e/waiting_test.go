@@ -157,7 +157,7 @@ func TestSentAfterWaiting(t *testing.T) {
 	}
 	killed(t, near)
 	failed := alice.wait("faragent", id, "TASK_STATE_FAILED")
-	if !strings.Contains(string(failed.Status.Message), "it is unknown whether it was accepted") {
+	if !strings.Contains(string(failed.Status.Message), "may or may not have accepted the") {
 		t.Errorf("failed with %s", failed.Status.Message)
 	}
 	if n := agent.received.Load(); n != 1 {

@@ -88,7 +88,7 @@ agents:
 	want("general", "hello", outcome{rb.Completed, "HELLO"}) // no particular skill: the default agent
 	want("notify-user", "milk", outcome{State: rb.Completed})
 	want("query-availability", "now?", outcome{State: rb.Completed})
-	want("private", "a plan", outcome{rb.Failed, "This agent does not do this for you"}) // not approved
+	want("private", "a plan", outcome{rb.Failed, "This agent does not accept this request from you"}) // not approved
 	want("negotiate-meeting", "shall we meet?", outcome{State: rb.InputRequired})
 	h.Restart()
 	want("negotiate-meeting", slot, outcome{rb.Completed, "Agreed: " + slot})
@@ -96,7 +96,7 @@ agents:
 	r := request("a plan")
 	r.Skill = rb.Ptr("notify-user")
 	stranger.Invoke("RockBot", r)
-	if got := stranger.Reply().Result; got == nil || got.State != rb.Failed || !strings.Contains(got.Message.Text(), "does not do this for you") {
+	if got := stranger.Reply().Result; got == nil || got.State != rb.Failed || !strings.Contains(got.Message.Text(), "does not accept this request from you") {
 		t.Errorf("a stranger is answered with %+v", got)
 	}
 	want("brew-tea", "x", outcome{rb.Failed, "This agent does not accept this request from you. Its owner was notified"})

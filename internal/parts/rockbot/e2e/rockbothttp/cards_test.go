@@ -37,7 +37,7 @@ type nextCard struct {
 const (
 	jobCard     = "/.well-known/agent.json"
 	ofTheCard   = "general echo"
-	notFound    = `agent "NAME" does not accept the message: run message: HTTP 404 Not Found`
+	notFound    = `agent "NAME" rejected the message: run message: HTTP 404 Not Found`
 	noInterface = `agent "NAME" is not reachable: no usable interface: the card offers `
 )
 
