@@ -28,6 +28,9 @@ type TaskInfo struct {
 	Answer string `json:"answer,omitempty"`
 	// Waiting is why the task does not proceed; nil if it has ended.
 	Waiting *Waiting `json:"waiting,omitempty"`
+	// QuietSince is the time of the last entry in the log of a task that is submitted or working: since then, its
+	// agent has said nothing. It is absent for others.
+	QuietSince *time.Time `json:"quietSince,omitempty"`
 	// Attempt counts the runs of the last message, from 1; absent before the first one.
 	Attempt int `json:"attempt,omitempty"`
 	// InputTokens, OutputTokens and CostUSD are those that the agent has reported with the last status;

@@ -1,5 +1,11 @@
 package adminjson
 
+import (
+	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+)
+
 // Waiting is why a task does not proceed.
 type Waiting struct {
 	// Code is the stable name of the reason.
@@ -8,6 +14,20 @@ type Waiting struct {
 	Text string `json:"text"`
 	// Command is a command that helps; empty if there is none for the caller.
 	Command string `json:"command,omitempty"`
+	// Behind is the task that holds this one up: one of its context that runs, one that a worker of its agent has,
+	// or the one to which it has delegated. It is nil without one that the caller may read.
+	Behind *Blocker `json:"behind,omitempty"`
+}
+
+// Blocker is a task that another one waits for.
+type Blocker struct {
+	TaskID a2a.TaskID `json:"taskId"`
+	// Owner is the owner of the task if it is not the caller.
+	Owner string `json:"owner,omitempty"`
+	Agent string `json:"agent"`
+	State string `json:"state"`
+	// QuietSince is that of TaskInfo.
+	QuietSince *time.Time `json:"quietSince,omitempty"`
 }
 
 // Codes of Waiting.

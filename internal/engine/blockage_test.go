@@ -20,7 +20,7 @@ func (q *scheduler) await(k task.Key, context string) {
 
 func TestBlockages(t *testing.T) {
 	t.Parallel()
-	e := &Engine{scheduler: newScheduler(1, 1)}
+	e := &Engine{scheduler: newScheduler(1, 1), live: newTaskRegistry()}
 	e.Pause("paused")
 	e.pauses.park(ticket{at: position{task: 1}}, "paused")
 	if !e.scheduler.tryAcquire(queueKey{owner: "o", agent: "a", context: "busy"}) {
@@ -32,7 +32,7 @@ func TestBlockages(t *testing.T) {
 		}
 	}
 	want := map[task.Key]Blockage{
-		1: {By: BlockedByPause}, 2: {BlockedByContext, 1}, 3: {BlockedByContext, 2}, 4: {By: BlockedByLimit}, 5: {By: BlockedByLimit},
+		1: {By: BlockedByPause}, 2: {By: BlockedByContext, Ahead: 1}, 3: {By: BlockedByContext, Ahead: 2}, 4: {By: BlockedByLimit}, 5: {By: BlockedByLimit},
 	}
 	if diff := cmp.Diff(want, e.Blockages(1, 2, 3, 4, 5, 6)); diff != "" {
 		t.Errorf("Blockages (-want +got):\n%s", diff)
@@ -46,7 +46,7 @@ func TestBlockages(t *testing.T) {
 
 // BenchmarkBlockages asks about the 100 tasks of a page while 10,000 wait.
 func BenchmarkBlockages(b *testing.B) {
-	e := &Engine{scheduler: newScheduler(0, 0)}
+	e := &Engine{scheduler: newScheduler(0, 0), live: newTaskRegistry()}
 	var page []task.Key
 	for k := range task.Key(10_000) {
 		context := ""

@@ -3,6 +3,8 @@ package queue
 import (
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/task"
 )
 
@@ -14,6 +16,11 @@ type Backlog struct {
 	Waiting, Claimed int
 	// Oldest is the time at which the oldest waiting task was first published; zero without one.
 	Oldest time.Time
+	// Owner and Task are those of the claimed task that was published first; empty without one.
+	Owner task.Owner
+	Task  a2a.TaskID
+
+	first int64 // when it was published, in Unix milliseconds
 }
 
 // Backlogs returns the backlogs of agents with open tasks, by their names in the hub. It asks no
@@ -22,10 +29,13 @@ func (d *Dispatcher) Backlogs() map[task.Agent]Backlog {
 	all := make(map[task.Agent]Backlog)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, r := range d.runs {
+	for k, r := range d.runs {
 		b := all[r.call.Agent]
 		if r.waiting.Load() == claimedMark {
 			b.Claimed++
+			if at := r.queued.Load(); b.Task == "" || at < b.first {
+				b.Owner, b.Task, b.first = k.owner, k.id, at
+			}
 		} else {
 			b.wait(r.queued.Load())
 		}

@@ -48,8 +48,16 @@ func taskInfo(h *task.Head) adminjson.TaskInfo {
 	return adminjson.TaskInfo{
 		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), State: h.State.String(),
 		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(), Attempt: h.Run.Attempt,
-		InputTokens: spent.Input, OutputTokens: spent.Output, CostUSD: spent.USD,
+		InputTokens: spent.Input, OutputTokens: spent.Output, CostUSD: spent.USD, QuietSince: quietSince(h),
 	}
+}
+
+// quietSince returns the time of the last entry of a task whose agent may be at work, and nil for others.
+func quietSince(h *task.Head) *time.Time {
+	if h.State != task.Submitted && h.State != task.Working {
+		return nil
+	}
+	return moment(h.UpdatedAt.Time())
 }
 
 // task answers with one task of the caller, or of any owner.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/agents/queue"
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
@@ -28,6 +29,8 @@ type waits struct {
 	store *adminjson.Waiting
 	// entries are the agents of the tasks in the directory; nil for those that are not in it.
 	entries map[task.Agent]*directory.Entry
+	// backlogs are those of all agents at queues; nil until one is needed.
+	backlogs map[task.Agent]queue.Backlog
 }
 
 // waiting returns why each task does not proceed; nil for those that have ended. The caller may read the
@@ -106,7 +109,7 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 	case engine.BlockedByPause:
 		return w.whyPaused(name)
 	case engine.BlockedByContext:
-		return reason(adminjson.WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
+		return w.inContext(&b)
 	case engine.BlockedByLimit:
 		return reason(adminjson.WaitsForRun, "", "the hub runs as many tasks as it may at a time")
 	case engine.BlockedByRecovery:
@@ -135,7 +138,64 @@ func (w *waits) delegated(t *task.Head, name task.Agent) *adminjson.Waiting {
 	if !why.Held() {
 		code = adminjson.Runs
 	}
-	return reason(code, why.Command, "agent %q waits for task %s, to which it has delegated: %s", name, child.ID, why.Text)
+	text := reason(code, why.Command, "agent %q waits for task %s, to which it has delegated: %s", name, child.ID, why.Text)
+	text.Behind = w.blocker(child)
+	return text
+}
+
+// inContext returns why a task does not proceed for which earlier messages of its context come first.
+func (w *waits) inContext(b *engine.Blockage) *adminjson.Waiting {
+	if b.Behind == nil {
+		return reason(adminjson.WaitsForContext, "", "earlier messages of its context come first: %d", b.Ahead)
+	}
+	others := ""
+	if b.Ahead > 1 {
+		others = fmt.Sprintf(" and %d later messages of its context", b.Ahead-1)
+	}
+	why := reason(adminjson.WaitsForContext, "", "behind task %s%s: %s", b.Behind.ID, others, w.busy(b.Behind))
+	why.Behind = w.blocker(b.Behind)
+	return why
+}
+
+// inQueue returns why a message in the queue of an agent that has workers does not proceed. The task that a
+// worker has had longest is named to those who may read it.
+func (w *waits) inQueue(name task.Agent, workers int) *adminjson.Waiting {
+	why := reason(adminjson.WaitsInQueue, "", "the message is in the queue of agent %q, which has workers: %d", name, workers)
+	if w.Bus == nil {
+		return why
+	}
+	if w.backlogs == nil {
+		w.backlogs = w.Bus.Backlogs()
+	}
+	b := w.backlogs[name]
+	if b.Task == "" || !w.details && b.Owner != callerOf(w.r).Principal.Owner() {
+		return why
+	}
+	if first := w.Logs.Loaded(b.Owner, b.Task); first != nil && !first.Ended() {
+		why.Text += fmt.Sprintf("; behind task %s: %s", first.ID, w.busy(first))
+		why.Behind = w.blocker(first)
+	}
+	return why
+}
+
+// busy says what a task does for which others wait.
+func (w *waits) busy(t *task.Head) string {
+	switch {
+	case t.State.Interrupted() && !t.Resumed():
+		return fmt.Sprintf("it waits for an answer, and was created %s ago", age(t.CreatedAt.Time()))
+	case w.children[t.Key] != nil:
+		return fmt.Sprintf("it waits for task %s, to which it has delegated", w.children[t.Key].ID)
+	}
+	return fmt.Sprintf("it was created %s ago, and its last output is %s old", age(t.CreatedAt.Time()), age(t.UpdatedAt.Time()))
+}
+
+// blocker returns a task for which others wait.
+func (w *waits) blocker(t *task.Head) *adminjson.Blocker {
+	b := &adminjson.Blocker{TaskID: t.ID, Agent: string(t.Performer()), State: t.State.String(), QuietSince: quietSince(t)}
+	if p := callerOf(w.r).Principal; p == nil || t.Owner != p.Owner() {
+		b.Owner = string(t.Owner)
+	}
+	return b
 }
 
 func reason(code, command, text string, args ...any) *adminjson.Waiting {
@@ -182,7 +242,7 @@ func (w *waits) elsewhere(t *task.Head, name task.Agent) *adminjson.Waiting {
 			return reason(adminjson.WaitsForWorker, command, "no worker is connected for agent %q%s", name, w.contact("the last one was seen", e))
 		}
 		if t.State == task.Submitted {
-			return reason(adminjson.WaitsInQueue, "", "the message is in the queue of agent %q, which has workers: %d", name, e.Workers)
+			return w.inQueue(name, e.Workers)
 		}
 	case directory.HTTP, directory.Exchange:
 		if e.Health.State == directory.Down {
