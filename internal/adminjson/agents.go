@@ -30,6 +30,11 @@ type Agent struct {
 	GatedSkills []string `json:"gatedSkills,omitempty"`
 	// Paused is set if messages to the agent are held back.
 	Paused bool `json:"paused,omitempty"`
+	// PausedSince is when an operator has paused the agent, PausedBy the operator's id, which only administrators
+	// see, and PauseReason the reason.
+	PausedSince *time.Time `json:"pausedSince,omitempty"`
+	PausedBy    string     `json:"pausedBy,omitempty"`
+	PauseReason string     `json:"pauseReason,omitempty"`
 	// LastSeen describes when a remote agent was last seen, as text for people; State is "up",
 	// "down", "unknown" or "gone". Both are absent for an agent of the hub.
 	LastSeen string `json:"lastSeen,omitempty"`

@@ -78,6 +78,8 @@ type TaskLog struct {
 	Worker string `json:"worker,omitempty"`
 	// Attempt is the number of runs that have been started for the task.
 	Attempt int64 `json:"attempt,omitempty"`
+	// Reason is the text with which a task has failed, was rejected or canceled, on one line: at most 500 characters.
+	Reason string `json:"reason,omitempty"`
 	// CancelRequested is set once a cancellation was requested.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// Revision is an opaque text that changes with the state, the run, the agent and the last message of the
@@ -93,7 +95,7 @@ type TaskLog struct {
 
 // OperatorAction is an operation of an operator on a task.
 type OperatorAction struct {
-	// Name is "redrive", "reassign" or "fail".
+	// Name is "redrive", "reassign", "cancel" or "fail".
 	Name string `json:"name"`
 	// Refused is why it is not possible now; absent if it is.
 	Refused string `json:"refused,omitempty"`

@@ -35,7 +35,7 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		return nil, err
 	}
 	call := &cancelCall{c, r}
-	if err := e.requestCancel(l, call); err != nil {
+	if err := e.requestCancel(l, call, nil); err != nil {
 		e.abortAudit(c, event, err)
 		if errors.Is(err, task.ErrUnavailable) {
 			e.deferWork(l, func(u *pendingWork) { u.cancel = call })
@@ -45,6 +45,49 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 	if err := awaitAudit(written); err != nil {
 		return nil, err
 	}
+	h, err := e.awaitCancel(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	f, err := e.foldAnswer(ctx, l, &h)
+	if err != nil {
+		return nil, err
+	}
+	return (&Answer{Answer: op.Answer{Head: h, Fold: f.Fold}}).sized(f), nil
+}
+
+// CancelFor is like Cancel, for an operator. The log of the task has an entry with the operator, and the agent gets the
+// request as from the caller of the task.
+func (e *Engine) CancelFor(ctx context.Context, t Target) (task.Head, error) {
+	l, err := e.open(ctx, ref{t.Owner, t.ID})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("cancel: %w", err)
+	}
+	defer e.live.release(l)
+	c, err := e.lastCaller(l)
+	if err != nil {
+		return task.Head{}, fmt.Errorf("cancel %s: %w", t.ID, err)
+	}
+	call := &cancelCall{c, &op.Cancel{ID: t.ID}}
+	err = e.requestCancel(l, call, func(c *task.Change) error {
+		if err := t.unchanged(&c.Prev); err != nil {
+			return err
+		}
+		note := operation{name: "cancel", by: t.By}
+		h, en, err := task.Apply(c.Next, note.entry(l.statusEntry(c.Prev.State, "")))
+		if err == nil {
+			c.Next, c.Entries = h, append(c.Entries, en)
+		}
+		return err
+	})
+	if err != nil {
+		return task.Head{}, fmt.Errorf("cancel %s: %w", t.ID, err)
+	}
+	return e.awaitCancel(ctx, l)
+}
+
+// awaitCancel waits until a requested cancellation is carried out or refused.
+func (e *Engine) awaitCancel(ctx context.Context, l *live) (task.Head, error) {
 	var trouble error
 	done, err := e.await(ctx, l, func() bool {
 		done := l.head.State.Terminal() || l.head.CancelAt == 0
@@ -53,24 +96,18 @@ func (e *Engine) Cancel(ctx context.Context, c *op.Caller, r *op.Cancel) (*Answe
 		}
 		return done || trouble != nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	if trouble != nil {
-		return nil, trouble
-	}
 	h := l.snapshot()
 	switch {
+	case err != nil:
+		return h, err
+	case trouble != nil:
+		return h, trouble
 	case !done && h.CancelAt != 0 && e.ctx.Err() != nil:
-		return nil, apierror.New(apierror.ErrUnavailable, "the hub is shutting down; it cancels the task at its next start")
+		return h, apierror.New(apierror.ErrUnavailable, "the hub is shutting down; it cancels the task at its next start")
 	case h.State != task.Canceled && h.CancelAt == 0:
-		return nil, notCancelable(&h)
+		return h, notCancelable(&h)
 	}
-	f, err := e.foldAnswer(ctx, l, &h)
-	if err != nil {
-		return nil, err
-	}
-	return (&Answer{Answer: op.Answer{Head: h, Fold: f.Fold}}).sized(f), nil
+	return h, nil
 }
 
 // startCancel carries out a cancel request in a goroutine of its own. The request must be
@@ -141,8 +178,9 @@ func notCancelable(h *task.Head) error {
 }
 
 // requestCancel makes the request durable, and carries it out in the background if it is the first one and no
-// other hub holds the task: that hub passes it to the agent.
-func (e *Engine) requestCancel(l *live, call *cancelCall) error {
+// other hub holds the task: that hub passes it to the agent. The changes of more, which may refuse it and may be nil,
+// are stored with it.
+func (e *Engine) requestCancel(l *live, call *cancelCall, more step) error {
 	var claimed, stored bool
 	err := e.change(l, func(c *task.Change) error {
 		stored = false
@@ -151,6 +189,11 @@ func (e *Engine) requestCancel(l *live, call *cancelCall) error {
 		}
 		if c.Prev.CancelAt != 0 {
 			return errUnchanged
+		}
+		if more != nil {
+			if err := more(c); err != nil {
+				return err
+			}
 		}
 		claimed = claimed || l.claimCancel() // before a repair can find a request that no goroutine carries out
 		stored = true

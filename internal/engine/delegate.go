@@ -269,7 +269,7 @@ func (e *Engine) AwaitedChild(ctx context.Context, parent task.Key) (*task.Head,
 // cancelChild requests the cancellation of a child, and does not wait for it.
 func (e *Engine) cancelChild(l *live, c *op.Caller) {
 	call := &cancelCall{c, &op.Cancel{ID: l.ref.id}}
-	if err := e.requestCancel(l, call); err != nil && !l.snapshot().State.Terminal() {
+	if err := e.requestCancel(l, call, nil); err != nil && !l.snapshot().State.Terminal() {
 		e.deferWork(l, func(u *pendingWork) { u.cancel = call })
 		e.cancelFailed(l, err)
 	}

@@ -59,11 +59,11 @@ func (t *Target) unchanged(h *task.Head) error {
 }
 
 // Refusals are the reasons for which the operations on a task are refused; nil for those that are possible.
-type Refusals struct{ Redrive, Reassign, Fail error }
+type Refusals struct{ Redrive, Reassign, Cancel, Fail error }
 
 // RefusalsOf returns the refusals for a task in its present state.
 func RefusalsOf(h *task.Head) Refusals {
-	return Refusals{Redrive: dispatchable(h), Reassign: assignable(h), Fail: failable(h)}
+	return Refusals{Redrive: dispatchable(h), Reassign: assignable(h), Cancel: cancelable(h), Fail: failable(h)}
 }
 
 // Inspect returns a task with its whole history. The caller of Inspect checks that the request is
@@ -238,6 +238,17 @@ func assignable(h *task.Head) error {
 func failable(h *task.Head) error {
 	if h.Ended() {
 		return fmt.Errorf("%w (%s)", ErrEnded, endOf(h))
+	}
+	return nil
+}
+
+// cancelable returns the reason why the cancellation of a task cannot be requested; nil if it can.
+func cancelable(h *task.Head) error {
+	if err := failable(h); err != nil {
+		return err
+	}
+	if h.CancelAt != 0 {
+		return ErrCanceling
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package operator implements the operations of an operator on the tasks and agents of a
-// running hub: dispatch a message again, fail a task, assign it to another agent, pause an
+// running hub: dispatch a message again, cancel a task, fail it, assign it to another agent, pause an
 // agent.
 //
 // # Guarantees
@@ -219,6 +219,18 @@ func (d *Operator) Fail(ctx context.Context, t Target, reason string) (task.Head
 	if err == nil {
 		d.changed(&h)
 		d.log("task failed by an operator", "task", t.ID, "agent", h.Performer(), "reason", reason)
+	}
+	return h, err
+}
+
+// Cancel cancels a task as its caller may, and waits until that is done or its agent refuses.
+func (d *Operator) Cancel(ctx context.Context, t Target) (task.Head, error) {
+	if err := d.complete(ctx, &t); err != nil {
+		return task.Head{}, err
+	}
+	h, err := d.Engine.CancelFor(ctx, t)
+	if err == nil {
+		d.log("task is canceled by an operator", "task", t.ID, "agent", h.Performer(), "state", h.State.Word())
 	}
 	return h, err
 }

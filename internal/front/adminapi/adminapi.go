@@ -154,6 +154,8 @@ type Handler struct {
 	once  sync.Once
 	mux   *http.ServeMux
 	tally *tally
+	// attended has the tasks that need a person.
+	attended *tally
 	// eventStreams counts the open streams of all events.
 	eventStreams atomic.Int32
 }

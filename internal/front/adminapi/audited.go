@@ -137,11 +137,11 @@ var actions = map[string]audit.Action{
 	"POST agents": audit.AgentRegister, "PUT agents/{id}": audit.AgentRegister, "DELETE agents/{id}": audit.AgentRemove,
 	"POST agents/review": audit.AgentProbe, "POST agents/{id}/probe": audit.AgentProbe, "POST conformance": audit.AgentProbe, "POST agents/{id}/refresh": audit.AgentProbe,
 	"POST agents/{id}/pause": audit.AgentPause, "POST agents/{id}/resume": audit.AgentResume,
-	"POST tasks/{id}/redrive": audit.TaskOperate, "POST tasks/{id}/fail": audit.TaskOperate, "POST tasks/{id}/reassign": audit.TaskOperate,
+	"POST tasks/{id}/redrive": audit.TaskOperate, "POST tasks/{id}/cancel": audit.TaskOperate, "POST tasks/{id}/fail": audit.TaskOperate, "POST tasks/{id}/reassign": audit.TaskOperate,
 	"POST trust": audit.TrustChange, "POST inbox": audit.InboxPut,
 	"POST inbox/{id}/answer": audit.InboxSettle, "POST inbox/{id}/approve": audit.InboxSettle, "POST inbox/{id}/refuse": audit.InboxSettle,
 	"POST push/{id}/redeliver": audit.PushRedeliver, "POST dead/{id}/replay": audit.DeadReplay, "DELETE dead/{id}": audit.DeadDrop,
-	"GET audit": audit.AuditExport, "GET tasks": audit.TaskInspect, "GET tasks/{id}": audit.TaskInspect, "GET events": audit.TaskInspect, "GET counts": audit.TaskInspect, "GET counts/events": audit.TaskInspect,
+	"GET audit": audit.AuditExport, "GET tasks": audit.TaskInspect, "GET tasks/{id}": audit.TaskInspect, "GET events": audit.TaskInspect, "GET counts": audit.TaskInspect, "GET counts/events": audit.TaskInspect, "GET attention": audit.TaskInspect, "GET attention/events": audit.TaskInspect,
 	"GET tasks/{id}/log": audit.TaskInspect, "GET tasks/{id}/log/events": audit.TaskInspect,
 	"PUT memory/note": audit.MemorySet, "DELETE memory/note": audit.MemoryDelete, "DELETE memory/session": audit.MemoryEnd,
 }

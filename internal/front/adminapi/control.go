@@ -77,6 +77,10 @@ func (h *Handler) failTask(r *http.Request, o *Operation) (*Operated, error) {
 	return h.operated(r, o)(h.Control.Fail(r.Context(), target(r, o), o.Reason))
 }
 
+func (h *Handler) cancelTask(r *http.Request, o *Operation) (*Operated, error) {
+	return h.operated(r, o)(h.Control.Cancel(r.Context(), target(r, o)))
+}
+
 func (h *Handler) reassign(r *http.Request, o *Operation) (*Operated, error) {
 	if o.Agent == "" {
 		return nil, apierror.Field(a2a.ErrInvalidParams, "agent", "is missing")
@@ -92,8 +96,8 @@ func target(r *http.Request, o *Operation) operator.Target {
 // operationsOn returns the operations of an operator on a task, with the reasons against them.
 func operationsOn(t *task.Head) []adminjson.OperatorAction {
 	r := engine.RefusalsOf(t)
-	all := []adminjson.OperatorAction{{Name: "redrive"}, {Name: "reassign"}, {Name: "fail"}}
-	for i, err := range []error{r.Redrive, r.Reassign, r.Fail} {
+	all := []adminjson.OperatorAction{{Name: "redrive"}, {Name: "reassign"}, {Name: "cancel"}, {Name: "fail"}}
+	for i, err := range []error{r.Redrive, r.Reassign, r.Cancel, r.Fail} {
 		if err != nil {
 			all[i].Refused = err.Error()
 		}

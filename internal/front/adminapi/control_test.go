@@ -55,7 +55,7 @@ func read(t *testing.T, store *memstore.Store, owner task.Owner) {
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	h := withControl(t)
-	for _, path := range []string{"tasks/t1/redrive", "tasks/t1/fail", "tasks/t1/reassign", "agents/echo/pause", "agents/echo/resume"} {
+	for _, path := range []string{"tasks/t1/redrive", "tasks/t1/cancel", "tasks/t1/fail", "tasks/t1/reassign", "agents/echo/pause", "agents/echo/resume"} {
 		got := as(t, h, clerk, "POST /api/v1/"+path, "{}")
 		got.failure(t, 403, "PERMISSION_DENIED", "UNAUTHORIZED")
 	}
@@ -71,6 +71,9 @@ func TestOperations(t *testing.T) {
 		{"POST /api/v1/tasks/t2/fail", "", 409, "FAILED_PRECONDITION", "NOT_POSSIBLE"},
 		{"POST /api/v1/tasks/t2/reassign", "", 400, "INVALID_ARGUMENT", "INVALID_PARAMS"},
 		{"POST /api/v1/tasks/t2/reassign", `{"agent":"nobody"}`, 404, "NOT_FOUND", "AGENT_NOT_FOUND"},
+		{"POST /api/v1/tasks/t1/cancel", "", 400, "INVALID_ARGUMENT", "INVALID_PARAMS"},
+		{"POST /api/v1/tasks/t1/cancel", `{"owner":"bob","revision":"old"}`, 409, "FAILED_PRECONDITION", "TASK_CHANGED"},
+		{"POST /api/v1/tasks/none/cancel", "", 404, "NOT_FOUND", "TASK_NOT_FOUND"},
 		{"POST /api/v1/tasks/none/fail", "", 404, "NOT_FOUND", "TASK_NOT_FOUND"},
 		{"POST /api/v1/tasks/t2/fail", `{"colour":"red"}`, 400, "INVALID_ARGUMENT", ""},
 		{"POST /api/v1/tasks//fail", "", 404, "NOT_FOUND", ""},

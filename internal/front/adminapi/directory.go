@@ -36,6 +36,7 @@ func (h *Handler) entry(name string) *directory.Entry {
 
 // enrich adds the details of the directory that the caller may see.
 func (h *Handler) enrich(r *http.Request, a adminjson.Agent) adminjson.Agent {
+	h.setPause(r, &a)
 	e := h.entry(a.Name)
 	if e == nil {
 		return a
@@ -58,6 +59,19 @@ func (h *Handler) enrich(r *http.Request, a adminjson.Agent) adminjson.Agent {
 		a.Remote.CardChange = &adminjson.CardChange{At: c.At, Lines: c.Lines}
 	}
 	return a
+}
+
+// setPause sets since when an agent is paused, and why. Only administrators learn by whom.
+func (h *Handler) setPause(r *http.Request, a *adminjson.Agent) {
+	if h.Control == nil {
+		return
+	}
+	if p, paused := h.Control.PauseOf(task.Agent(a.Name)); paused {
+		a.PausedSince, a.PauseReason = moment(p.At), p.Reason
+		if h.mayRead(r, policy.AdminAgents) {
+			a.PausedBy = p.By
+		}
+	}
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -28,8 +28,9 @@ var families = map[string]struct {
 	"agents":      {open: true, change: policy.AdminAgents, kind: "agent"},
 	"conformance": {read: policy.AdminAgents, change: policy.AdminAgents, kind: "agent"},
 	"search":      {open: true, change: policy.AdminOther},
-	"tasks":       {open: true, change: policy.AdminTasks, kind: "task"},   // the engine checks reads
-	"counts":      {open: true, change: policy.AdminTasks, kind: "counts"}, // as tasks
+	"tasks":       {open: true, change: policy.AdminTasks, kind: "task"},      // the engine checks reads
+	"counts":      {open: true, change: policy.AdminTasks, kind: "counts"},    // as tasks
+	"attention":   {open: true, change: policy.AdminTasks, kind: "attention"}, // as tasks
 	"graph":       {read: policy.AdminTasks, change: policy.AdminOther},
 	"dead":        {read: policy.AdminTasks, change: policy.AdminTasks, kind: "letter"},
 	"costs":       {read: policy.AdminRead, change: policy.AdminOther},

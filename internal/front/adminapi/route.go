@@ -119,7 +119,7 @@ func (h *Handler) routes() map[string]*route {
 	add(h.Checker != nil, secret, map[string]call{"POST /conformance": post(h.conformance)})
 	add(h.Control != nil, 0, map[string]call{
 		"POST /agents/{id}/pause": post(h.pause), "POST /agents/{id}/resume": post(h.resume),
-		"POST /tasks/{id}/redrive": post(h.redrive), "POST /tasks/{id}/fail": post(h.failTask), "POST /tasks/{id}/reassign": post(h.reassign),
+		"POST /tasks/{id}/redrive": post(h.redrive), "POST /tasks/{id}/cancel": post(h.cancelTask), "POST /tasks/{id}/fail": post(h.failTask), "POST /tasks/{id}/reassign": post(h.reassign),
 	})
 	add(h.Broker != nil, secret, map[string]call{"GET /costs": get(h.costs), "GET /confidences": get(h.confidences)})
 	add(h.Keys != nil, secret, map[string]call{"GET /keys": get(h.listKeys), "POST /keys": post(h.addKey), "DELETE /keys/{id}": get(h.revokeKey)})
@@ -134,6 +134,7 @@ func (h *Handler) routes() map[string]*route {
 		"POST /dead/{id}/replay": h.ofBus(post(h.replayDead)),
 	})
 	add(h.Reader != nil, 0, map[string]call{"GET /tasks": get(h.listTasks), "GET /tasks/{id}": get(h.task)})
+	add(h.Reader != nil, 0, map[string]call{"GET /attention": get(h.attention)})
 	add(h.Tasks != nil, 0, map[string]call{"GET /counts": get(h.taskCounts)})
 	add(h.Trees != nil, 0, map[string]call{"GET /tasks/{id}/tree": get(h.tree)})
 	add(h.Logs != nil, 0, map[string]call{"GET /tasks/{id}/log": get(h.taskLog)})
@@ -150,6 +151,7 @@ func (h *Handler) routes() map[string]*route {
 	stream(h.Logs != nil, 0, "GET /tasks/{id}/log/events", h.taskLogEvents)
 	stream(h.Events != nil, secret, "GET /events", h.allEvents)
 	stream(h.Tasks != nil && h.Events != nil, 0, "GET /counts/events", h.countEvents)
+	stream(h.Reader != nil && h.Events != nil, 0, "GET /attention/events", h.attentionEvents)
 	stream(h.Inbox != nil, 0, "GET /inbox/events", h.inboxEvents)
 	stream(h.Memory != nil, 0, "GET /memory/events", h.memoryEvents)
 	return all
@@ -189,7 +191,7 @@ func numberOf(q url.Values, name string, normal, most int) (int, error) {
 
 // taskPath matches the ids of tasks in paths, which may contain slashes that clients need not
 // escape.
-var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|log|log/events|redrive|fail|reassign|redeliver))$`)
+var taskPath = regexp.MustCompile(`^(` + Root + `/(?:tasks|push)/)(.+)(/(?:tree|tree/events|log|log/events|redrive|cancel|fail|reassign|redeliver))$`)
 
 // slashInName reports whether an escaped path has a slash in the name of anything but a task.
 func slashInName(p string) bool {
@@ -215,7 +217,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.once.Do(func() {
-		h.mux, h.tally = h.serveMux(), &tally{turn: make(chan struct{}, 1), latest: make(map[string]*counted)}
+		h.mux, h.tally, h.attended = h.serveMux(), newTally(countPace), newTally(attentionPace)
 	})
 	r = escaped(r)
 	if p := r.URL.EscapedPath(); path.Clean(p) != p || slashInName(p) { // a ServeMux would redirect

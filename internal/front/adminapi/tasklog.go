@@ -7,12 +7,14 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/audit"
+	"github.com/parley-a2a/parley/internal/clip"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/policy"
@@ -25,6 +27,8 @@ const (
 	// of the next one, which a page must not do with the first one in its hands.
 	maxLogPage  = 1000
 	maxLogBytes = 2 << 20
+	// maxReason is the maximum length of the reason of a failure, in characters.
+	maxReason = 500
 )
 
 // openLog opens the log that a request names, of a task of the caller or of any owner.
@@ -103,6 +107,9 @@ func (h *Handler) taskLog(r *http.Request) (*adminjson.TaskLog, error) {
 func logOf(h *task.Head, owner bool) *adminjson.TaskLog {
 	page := &adminjson.TaskLog{
 		Task: taskInfo(h), Version: h.Version, Worker: string(h.Assigned), Attempt: h.Run.Epoch, CancelRequested: h.CancelAt != 0, Revision: engine.Revision(h), Entries: []adminjson.LogEntry{},
+	}
+	if t := h.State; t == task.Failed || t == task.Rejected || t == task.Canceled {
+		page.Reason = clip.Fit(strings.Join(strings.Fields(firstText(h.StatusMessage)), " "), maxReason)
 	}
 	if owner {
 		page.Task.Owner = string(h.Owner)

@@ -94,7 +94,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 
 // scoped are the routes that administrators may use for the tasks of all owners.
 var scoped = []string{
-	"GET " + Root + "/tasks", "GET " + Root + "/counts", "GET " + Root + "/counts/events", "GET " + Root + "/tasks/{id}", "GET " + Root + "/tasks/{id}/log", "GET " + Root + "/tasks/{id}/log/events",
+	"GET " + Root + "/tasks", "GET " + Root + "/counts", "GET " + Root + "/counts/events", "GET " + Root + "/attention", "GET " + Root + "/attention/events", "GET " + Root + "/tasks/{id}", "GET " + Root + "/tasks/{id}/log", "GET " + Root + "/tasks/{id}/log/events",
 }
 
 // everyOwner reports whether a request is for the tasks of all owners, which needs an
