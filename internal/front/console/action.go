@@ -69,6 +69,9 @@ func (p *page) operateView(l *adminjson.TaskLog) operateView {
 		v.Actions = append(v.Actions, a)
 	}
 	for _, o := range l.Operations {
+		if o.Name == "cancel" && h.Mine {
+			continue // below, as for every caller
+		}
 		if o.Refused != "" {
 			v.refuse(o)
 			continue
@@ -80,6 +83,9 @@ func (p *page) operateView(l *adminjson.TaskLog) operateView {
 	}
 	if h.Ended {
 		v.Refused = nil // the state says it
+	}
+	if h.Ended && l.Task.State != "TASK_STATE_COMPLETED" {
+		add(p.againAction(&h))
 	}
 	if h.Mine && !h.Ended {
 		add(action{
@@ -110,6 +116,10 @@ var operations = map[string]action{
 	"reassign": {
 		Label: "Reassign", Confirm: "Reassign the task", Title: "Give this task to another agent?", Agent: true,
 		Text: "The other agent gets the message instead of AGENT. The caller sees no difference. You can reassign it again until the agent has sent output.",
+	},
+	"cancel": {
+		Label: "Cancel", Confirm: "Cancel the task", Title: "Cancel this task?", Danger: true,
+		Text: "The hub asks AGENT to stop, as its caller could, and the task ends as CANCELED. Its output so far stays. This cannot be undone.",
 	},
 	"fail": {
 		Label: "Fail", Confirm: "Fail the task", Title: "Fail this task?", Reason: true, Danger: true,
@@ -186,6 +196,8 @@ func hookActions(h hookView, dead bool) []action {
 var returns = map[string][]string{
 	"task/operate": {"id", "owner", "verb", "reason", "agent"},
 	"task/cancel":  {"id", "owner", "verb"},
+	"task/again":   {"id", "owner", "verb"},
+	"tasks/stop":   nil,
 	"task/answer":  {"id", "text"},
 	"try":          {"agent", "context", "text"},
 	"context":      {"context", "text"},

@@ -48,7 +48,9 @@ type Handler struct {
 	mux       *http.ServeMux
 	inside    *inprocess.Transport
 	sessions  sessions
-	secret    []byte
+	// sent are the forms that begin a task once.
+	sent   sentForms
+	secret []byte
 	// box seals attempts to sign in.
 	box *seal.Sealer
 }
@@ -121,6 +123,8 @@ var routes = []struct {
 	{"POST /console/try", send},
 	{"POST /console/task/cancel", cancel},
 	{"POST /console/task/answer", send},
+	{"POST /console/task/again", sendAgain},
+	{"POST /console/tasks/stop", stop},
 	{"POST /console/inbox", settle},
 	{"GET /console/webhooks", showHooks},
 	{"POST /console/webhooks", redeliver},

@@ -26,6 +26,9 @@ const (
 	maxPage = 192 << 10
 )
 
+// maxRefs is the number of tasks to which a message refers that a page shows.
+const maxRefs = 5
+
 // wirePart is a part of a message or an artifact in the form of the protocol.
 type wirePart struct {
 	Text      *string
@@ -68,7 +71,9 @@ type content struct {
 	Name        string
 	Description string
 	Parts       []wirePart
-	Metadata    json.RawMessage
+	// ReferenceTaskIDs are the tasks to which a message refers.
+	ReferenceTaskIDs []string
+	Metadata         json.RawMessage
 }
 
 // partView is a part on a page. Exactly one of Text, Data, File and Address describes it.
@@ -113,6 +118,8 @@ type entryView struct {
 	Meta   string
 	// Task and Owner are those of the log, for addresses.
 	Task, Owner string
+	// Refs are the first tasks to which the message refers.
+	Refs []string
 	// Begins is set for the first entry of a further attempt at the same message.
 	Begins bool
 	// Sources is set if a part is one: the script asks for it again.
@@ -167,6 +174,7 @@ func (r *reader) view(e *adminjson.LogEntry) entryView {
 		v.Author, v.Role, v.Title = "caller", "caller", "message"
 		r.attempt = 0                     // the run for a new message is not another attempt
 		_ = json.Unmarshal(e.Message, &c) // the hub has checked it
+		v.Refs = c.ReferenceTaskIDs[:min(len(c.ReferenceTaskIDs), maxRefs)]
 	case "status":
 		v.Title, v.Note = stateWord(e.State), operation
 		_ = json.Unmarshal(e.Message, &c)

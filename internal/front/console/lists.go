@@ -163,10 +163,10 @@ type overviewView struct {
 	// Scope is "all" for the tasks of all owners.
 	Scope  string
 	Agents []adminjson.Agent
-	Items  []inbox.Item
-	More   bool
-	Empty  bool
-	Panels []panel
+	// Attention is the tasks that need a person.
+	Attention attentionView
+	Empty     bool
+	Panels    []panel
 }
 
 // overview answers with the first page.
@@ -188,11 +188,9 @@ func overview(p *page) error {
 		return err
 	}
 	v.Agents = agents.Agents
-	var items adminjson.InboxList
-	if err := p.get("/api/v1/inbox?pageSize=5", &items); err != nil && !isMissing(err) {
+	if v.Attention, err = p.attention(v.Scope); err != nil {
 		return err
 	}
-	v.Items, v.More = items.Items, items.NextPageToken != ""
 	v.Panels = p.curves()
 	p.show(http.StatusOK, "overview", v)
 	return nil

@@ -353,16 +353,21 @@ func (l *later) end() {
 	l.run()
 }
 
-// countEvents streams the counts of tasks while they change. Only administrators may follow all
-// tasks.
+// countEvents streams the counts of tasks while they change, and for the overview also the tasks that need a person.
+// Only administrators may follow all tasks.
 func countEvents(p *page) error {
 	if !p.caller.Admin {
 		return &refusal{Code: http.StatusForbidden, Message: "Counts are followed by administrators only."}
 	}
 	s, ctx, cancel := p.open()
+	var work sync.WaitGroup
+	defer work.Wait()
 	defer cancel()
 	defer p.beating(s, cancel)()
 	f := p.countFilter()
+	if p.r.FormValue("attention") != "" {
+		work.Go(func() { p.followAttention(ctx, s, f["scope"]) })
+	}
 	_ = p.follow(ctx, "/api/v1/counts/events?"+f.ask(), func(e sse.Event) bool { // after an error the browser asks again
 		var answer adminjson.TaskCounts
 		return json.Unmarshal(e.Data, &answer) == nil && p.send(s, "counts", 0, countsOf(f, &answer)) == nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
+	"github.com/parley-a2a/parley/internal/audit"
 )
 
 // hooksView is the page of webhooks.
@@ -175,6 +176,8 @@ type auditEntry struct {
 	}
 	Action, Outcome, Reason string
 	Detail                  map[string]string
+	// Folded are the earlier reads of the same person, the newest first.
+	Folded []*auditEntry `json:"-"`
 }
 
 // auditView is the page of the audit log.
@@ -191,7 +194,7 @@ type auditView struct {
 var auditFields = []string{"actor", "action", "task", "agent", "since", "until"}
 
 // auditLast is how many entries a page shows without a filter, from the end of the log.
-const auditLast = 50
+const auditLast = 100
 
 // showAudit answers with the page of the audit log.
 func showAudit(p *page) error { return p.showAudit(http.StatusOK, nil) }
@@ -214,17 +217,52 @@ func (p *page) showAudit(code int, report *adminjson.AuditReport) error {
 		return err
 	}
 	v.Next = answer.Next
-	for _, line := range answer.Entries {
+	var all []*auditEntry
+	for _, line := range slices.Backward(answer.Entries) {
 		if e := new(auditEntry); json.Unmarshal(line, e) == nil {
-			v.Entries = append(v.Entries, e)
+			all = append(all, e)
 		}
 	}
-	slices.Reverse(v.Entries)
-	if n := len(v.Entries); n > 0 && v.Entries[n-1].Seq > 1 {
-		v.Earlier, v.From = true, max(v.Entries[n-1].Seq, auditLast+1)-auditLast-1
+	if n := len(all); n > 0 && all[n-1].Seq > 1 {
+		v.Earlier, v.From = true, max(all[n-1].Seq, auditLast+1)-auditLast-1
 	}
+	v.Entries = foldReads(all)
 	p.show(code, "audit", v)
 	return nil
+}
+
+// auditReads are the actions that only read.
+var auditReads = []string{string(audit.TaskInspect), string(audit.AuditExport)}
+
+// foldReads returns entries, the newest first, with the repeated reads of each person folded into their newest one.
+// Entries of other kinds keep their place between the reads.
+func foldReads(all []*auditEntry) (rows []*auditEntry) {
+	latest := make(map[string]*auditEntry)
+	for _, e := range all {
+		if !slices.Contains(auditReads, e.Action) || e.Outcome != "ok" && e.Outcome != "asked" {
+			clear(latest)
+			rows = append(rows, e)
+			continue
+		}
+		k := e.Action + "\x00" + e.Actor.ID
+		if first := latest[k]; first != nil {
+			first.Folded = append(first.Folded, e)
+			continue
+		}
+		latest[k] = e
+		rows = append(rows, e)
+	}
+	return rows
+}
+
+// Reads are the folded entries with an outcome.
+func (e *auditEntry) Reads() (all []*auditEntry) {
+	for _, f := range e.Folded {
+		if f.Outcome != "asked" {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // auditAnswer is a page of /api/v1/audit.

@@ -45,6 +45,10 @@ var functions = template.FuncMap{
 	"again":     func(f filter, pairs ...any) template.URL { return template.URL(f.Query(pairs...)) }, //nolint:gosec // url.Values has encoded it
 	"ago":       ago,
 	"took":      func(t adminjson.TaskInfo) string { return span(tookOf(&t)) },
+	"silent":    func(t adminjson.TaskInfo) string { return span(silentOf(&t)) },
+	"quiet":     func(t adminjson.TaskInfo) bool { return silentOf(&t) >= longSilent },
+	"taskKey":   func(t adminjson.TaskInfo) string { return taskKey(string(t.TaskID), t.Owner) },
+	"ended":     ended,
 	"place":     func(page string, f filter) placed { return placed{page, f} },
 	"scopeOf":   func(scope string) filter { return filter{"scope": scope} },
 	"sum":       func(a, b int64) int64 { return a + b },
@@ -88,6 +92,7 @@ var titles = map[string]string{
 	"dead":        "Dead letters",
 	"audit":       "Audit",
 	"conformance": "Conformance",
+	"stop":        "Stop tasks",
 	"try":         "Try it",
 	"agents":      "Agents",
 	"inbox":       "Inbox",

@@ -48,6 +48,8 @@ type taskView struct {
 	Operate operateView
 	// Agents are those to which an operator may assign the task.
 	Agents []string
+	// At is the address at which the task is performed, for administrators.
+	At string
 }
 
 // title distinguishes the tabs of a browser.
@@ -68,6 +70,10 @@ type headView struct {
 	// Draft is an answer that the person has begun.
 	Draft string
 	Took  time.Duration
+	// Silent is how long the agent has sent no output, of a task at work.
+	Silent time.Duration
+	// Reason is the reason of a failure.
+	Reason string
 }
 
 // hookView is a webhook of a task, for administrators.
@@ -150,7 +156,7 @@ func (p *page) headOf(l *adminjson.TaskLog) headView {
 	}
 	h.Asks = strings.HasSuffix(l.Task.State, "INPUT_REQUIRED") || strings.HasSuffix(l.Task.State, "AUTH_REQUIRED")
 	h.Mine = h.Owner == "" || h.Owner == p.caller.Owner
-	h.Took = tookOf(&l.Task)
+	h.Took, h.Silent, h.Reason = tookOf(&l.Task), silentOf(&l.Task), l.Reason
 	return h
 }
 
@@ -161,6 +167,17 @@ func tookOf(t *adminjson.TaskInfo) time.Duration {
 	}
 	return time.Since(t.CreatedAt)
 }
+
+// silentOf returns how long the agent of a task has sent no output; zero for a task that is not at work.
+func silentOf(t *adminjson.TaskInfo) time.Duration {
+	if t.QuietSince == nil {
+		return 0
+	}
+	return max(0, time.Since(*t.QuietSince))
+}
+
+// longSilent is how long an agent is silent before a list says so.
+const longSilent = time.Minute
 
 // showTask answers with the page of a task.
 func showTask(p *page) error { return p.showTask(http.StatusOK, "") }
@@ -192,6 +209,7 @@ func (p *page) showTask(code int, trouble string) error {
 	if v.Operate = p.operateView(l); len(l.Operations) > 0 && !head.Ended {
 		v.Agents = p.agentNames()
 	}
+	v.At = cmp.Or(v.Tree.At, p.addressOf(cmp.Or(l.Worker, l.Task.Agent)))
 	v.Head.Draft = p.r.URL.Query().Get("text")
 	p.show(code, "task", v)
 	return nil
@@ -295,6 +313,16 @@ func locate(tasks []treeView, agents []adminjson.Agent) {
 			}
 		}
 	}
+}
+
+// addressOf returns the address of a remote agent, for administrators. The reasons of failures that other callers
+// have got do not name it.
+func (p *page) addressOf(agent string) string {
+	var a adminjson.Agent
+	if !p.caller.Admin || p.get("/api/v1/agents/"+segment(agent), &a) != nil || a.Remote == nil {
+		return ""
+	}
+	return a.Remote.URL
 }
 
 // place computes where each task lies in the time of the tree, and returns that time.
@@ -422,8 +450,8 @@ func cancel(p *page) error {
 func operate(p *page) error {
 	verb, reason := p.r.PostFormValue("verb"), strings.TrimSpace(p.r.PostFormValue("reason"))
 	switch {
-	case !slices.Contains([]string{"redrive", "fail", "reassign"}, verb):
-		return p.showTask(http.StatusBadRequest, "Choose to redrive, fail or reassign the task.")
+	case !slices.Contains([]string{"redrive", "cancel", "fail", "reassign"}, verb):
+		return p.showTask(http.StatusBadRequest, "Choose to redrive, cancel, fail or reassign the task.")
 	case verb == "fail" && reason == "":
 		return p.showTask(http.StatusBadRequest, "Nothing was done: a reason is required to fail a task. Its caller sees it.")
 	}

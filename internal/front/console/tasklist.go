@@ -52,6 +52,7 @@ var columns = []column{
 	{Name: "attempts", Label: "Attempts", Num: true, order: func(a, b *adminjson.TaskInfo) int { return cmp.Compare(b.Attempt, a.Attempt) }},
 	{Name: "changed", Label: "Changed", Usual: true, order: func(a, b *adminjson.TaskInfo) int { return b.ChangedAt.Compare(a.ChangedAt) }},
 	{Name: "created", Label: "Created", order: func(a, b *adminjson.TaskInfo) int { return b.CreatedAt.Compare(a.CreatedAt) }},
+	{Name: "silent", Label: "Silent", Num: true, order: func(a, b *adminjson.TaskInfo) int { return cmp.Compare(silentOf(b), silentOf(a)) }},
 	{Name: "took", Label: "Took", Usual: true, Num: true, order: func(a, b *adminjson.TaskInfo) int { return cmp.Compare(tookOf(b), tookOf(a)) }},
 	{Name: "id", Label: "Id", Usual: true},
 	{Name: "context", Label: "Context"},
@@ -77,6 +78,8 @@ type taskTable struct {
 	Columns []column
 	// Filter is that of a list that can be sorted; nil for another one.
 	Filter filter
+	// Pick is set if the person may choose rows.
+	Pick bool
 	// Cut marks the end of the rows of a page that is written in pieces.
 	Cut template.HTML
 }
@@ -160,6 +163,13 @@ func (v tasksView) More() bool {
 	return f["id"]+f["context"]+f["since"]+f["until"]+f["owner"] != ""
 }
 
+// Beyond reports whether the filter has fields that the counts of tasks do not, so that they do not say whether the list
+// is stale.
+func (v tasksView) Beyond() bool {
+	f := v.Filter
+	return f["q"]+f["id"]+f["context"]+f["since"]+f["until"] != ""
+}
+
 // cut is where a page that is written in pieces is continued.
 const cut = template.HTML("<!--cut-->")
 
@@ -176,7 +186,7 @@ func tasks(p *page) error {
 	if chosen := p.r.Form["col"]; len(chosen) > 0 {
 		v.Filter["cols"] = strings.Join(chosen, ",")
 	}
-	v.Table = taskTable{Filter: v.Filter, Columns: columnsOf(v.Filter["cols"])}
+	v.Table = taskTable{Filter: v.Filter, Columns: columnsOf(v.Filter["cols"]), Pick: true}
 	for _, c := range columns {
 		v.Choices = append(v.Choices, columnChoice{c, slices.ContainsFunc(v.Table.Columns, func(s column) bool { return s.Name == c.Name })})
 	}
@@ -280,7 +290,7 @@ func (p *page) moreRows(v *tasksView, limit int) (rows []byte, count int) {
 		return nil, 0
 	}
 	p.others(list.Tasks)
-	rows, err = p.piece("lines", taskTable{Tasks: list.Tasks, Columns: v.Table.Columns})
+	rows, err = p.piece("lines", taskTable{Tasks: list.Tasks, Columns: v.Table.Columns, Pick: true})
 	if err != nil {
 		return nil, 0
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,5 +140,32 @@ func TestLocate(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"https://far.example/a2a", "", "", ""}, got); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
+	}
+}
+
+// TestFoldReads folds the repeated reads of each person, between changes.
+func TestFoldReads(t *testing.T) {
+	t.Parallel()
+	var all []*auditEntry
+	for i, e := range [][2]string{
+		{"ann", "task.inspect"}, {"bob", "task.inspect"}, {"ann", "task.inspect"}, {"ann", "audit.export"}, {"ann", "task.inspect"},
+		{"bob", "task.operate"}, {"bob", "task.operate"}, {"ann", "task.inspect"}, {"ann", "task.inspect"},
+	} {
+		entry := &auditEntry{Seq: uint64(20 - i), Action: e[1], Outcome: "ok"}
+		entry.Actor.ID = e[0]
+		all = append(all, entry)
+	}
+	refused := &auditEntry{Seq: 1, Action: "task.inspect", Outcome: "refused"}
+	refused.Actor.ID = "ann"
+	var got []string
+	for _, e := range foldReads(append(all, refused)) {
+		got = append(got, fmt.Sprintf("%d %s %s +%d", e.Seq, e.Actor.ID, e.Action, len(e.Folded)))
+	}
+	want := []string{
+		"20 ann task.inspect +2", "19 bob task.inspect +0", "17 ann audit.export +0", "15 bob task.operate +0", "14 bob task.operate +0",
+		"13 ann task.inspect +1", "1 ann task.inspect +0",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("foldReads (-want +got):\n%s", diff)
 	}
 }

@@ -102,9 +102,9 @@ func send(x *a2asrv.ExecutorContext, s string, last bool, yield func(a2a.Event, 
 // Elements are those of the templates of the console, with the attributes that each may have.
 var Elements = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content", "title": "", "link": "rel href type", "script": "src defer", "body": "",
-	"a": "class href title aria-current rel hidden tabindex", "header": "class", "nav": "aria-label", "div": "class id data-counts data-curves aria-live aria-hidden tabindex role aria-label", "span": "class id role aria-hidden hidden title",
-	"main": "id tabindex", "footer": "", "h1": "class", "h2": "id", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "method action class enctype data-busy data-hold",
-	"input": "id name type value autocomplete spellcheck required autofocus list placeholder minlength maxlength multiple checked", "button": "class name value type hidden", "label": "for class", "textarea": "id name rows required autofocus spellcheck",
+	"a": "class href title aria-current rel hidden tabindex data-state data-n", "header": "class", "nav": "aria-label", "div": "class id data-counts data-curves aria-live aria-hidden tabindex role aria-label", "span": "class id role aria-hidden hidden title data-silent data-state",
+	"main": "id tabindex", "footer": "", "h1": "class", "h2": "id", "h3": "", "p": "class role id hidden", "b": "", "code": "", "form": "id method action class enctype data-busy data-hold",
+	"input": "id form aria-label name type value autocomplete spellcheck required autofocus list placeholder minlength maxlength multiple checked", "button": "class name value type hidden", "label": "for class", "textarea": "id name rows required autofocus spellcheck",
 	"select": "id name", "option": "value selected", "datalist": "id", "section": "class id data-ended aria-label aria-labelledby", "dl": "class", "dt": "", "dd": "", "time": "datetime title",
 	"ol": "class id data-live data-cursor start", "ul": "class", "li": "class data-notice title data-name data-tone data-version data-key data-append data-time data-source", "figure": "class data-unit", "figcaption": "", "img": "src alt loading",
 	"pre": "class tabindex", "fieldset": "", "legend": "", "details": "class open", "summary": "class", "dialog": "id class aria-labelledby", "kbd": "", "noscript": "", "article": "class", "aside": "class aria-label", "svg": "class viewbox preserveaspectratio role aria-label width height", "g": "class", "path": "class d stroke-width", "text": "class x y",

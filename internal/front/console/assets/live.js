@@ -114,6 +114,17 @@
     chunks.hidden = false;
   }
 
+  // The time without output goes on while the page is open, and begins again with each entry.
+  function silence(again) {
+    document.querySelectorAll("[data-silent]").forEach(function (e) {
+      if (again || !e.since) { e.since = performance.now() - (again ? 0 : Number(e.dataset.silent)); }
+      var s = Math.floor((performance.now() - e.since) / 1000), m = Math.floor(s / 60), h = Math.floor(m / 60);
+      e.hidden = s < 5;
+      e.textContent = "no output for " + (h ? h + " h " + m % 60 + " min" : m ? m + " min " + s % 60 + " s" : s + " s");
+    });
+  }
+  if (document.querySelector("[data-silent]")) { silence(); setInterval(silence, 1000); }
+
   var timeline = byId("timeline");
   if (timeline && timeline.dataset.live && window.EventSource) {
     var state = byId("live"), over = false;
@@ -121,7 +132,7 @@
       if (!over) { state.className = "live " + tone; state.textContent = text; }
     };
     follow(timeline.dataset.live, timeline.dataset.cursor || "0", {
-      entry: function (html) { add(timeline, html); },
+      entry: function (html) { add(timeline, html); silence(true); },
       head: function (html) {
         replace("head", html);
         var state = document.querySelector("#head .badge");
@@ -139,10 +150,22 @@
     }, say);
   }
 
-  var counts = document.querySelector("[data-counts]");
+  // numbers returns the counts of the tasks in the list. The list is stale if they have changed.
+  function numbers(state) {
+    return Array.prototype.slice.call(document.querySelectorAll("#counts [data-state]")).filter(function (a) {
+      return !state || a.dataset.state === state;
+    }).map(function (a) { return a.dataset.n; }).join();
+  }
+
+  var counts = document.querySelector("[data-counts]"), before = numbers(byId("news") ? byId("news").dataset.state : "");
   if (counts && window.EventSource) {
     follow(counts.dataset.counts, "", {
-      counts: function (html) { replace("counts", html); var n = byId("news"); if (n) { n.hidden = false; } }
+      counts: function (html) {
+        replace("counts", html);
+        var n = byId("news");
+        if (n) { n.hidden = numbers(n.dataset.state) === before; }
+      },
+      attention: function (html) { replace("attention", html); }
     }, function () {});
   }
 
@@ -222,6 +245,18 @@
 
   var agent = byId("agent");
   if (agent) { agent.addEventListener("change", function () { agent.form.submit(); }); agent.form.querySelector("button").hidden = true; }
+
+  // The button for the chosen rows counts them.
+  var pick = byId("stop") && byId("stop").querySelector('[value="chosen"]');
+  if (pick) {
+    var choose = function () {
+      var n = document.querySelectorAll('input[form="stop"]:checked').length;
+      pick.disabled = !n;
+      pick.textContent = n ? "Stop the " + n + " chosen…" : "Stop the chosen…";
+    };
+    document.addEventListener("change", choose);
+    choose();
+  }
 
   // A form whose answer takes long says so. Its link ends the request, as it opens another page.
   document.querySelectorAll("form[data-busy]").forEach(function (form) {
