@@ -197,8 +197,8 @@ func TestVerifyReportsTheReason(t *testing.T) {
 			}
 			return r.Add(h2.HubKey())
 		}, `is of hub "h2"`},
-		"cut":   {func(e *Envelope, _ *Keyring) error { e.Signature.Value = e.Signature.Value[:63]; return nil }, "something was changed"},
-		"empty": {func(e *Envelope, _ *Keyring) error { e.Signature.Value = nil; return nil }, "something was changed"},
+		"cut":   {func(e *Envelope, _ *Keyring) error { e.Signature.Value = e.Signature.Value[:63]; return nil }, "the content was changed"},
+		"empty": {func(e *Envelope, _ *Keyring) error { e.Signature.Value = nil; return nil }, "the content was changed"},
 	} {
 		e, keys := signed(t)
 		if err := tc.change(e, keys); err != nil {

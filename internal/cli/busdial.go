@@ -117,6 +117,6 @@ func (c *serveCmd) busFlags(b *config.Bus) error {
 		return nil
 	}
 	return usagef("--bus-listen %s: other machines reach this address, so it needs a certificate: "+
-		"say --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
+		"set --bus-cert FILE and --bus-cert-key FILE, or bus.tls in parley.yaml; "+
 		"workers there need a key each, which \"parley keys add --bus-agent NAME\" makes", b.Listen)
 }

@@ -50,7 +50,7 @@ func TestHubsThatDoNotStart(t *testing.T) {
 		"a policy that is empty":                    {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": ""}, "p.yaml: rules: is missing"},
 		"a policy that is cut short":                {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": "rules:\n  - allow: [send"}, "p.yaml:2"},
 		"a policy with a mistake":                   {key + "policy: p.yaml\n", "", map[string]string{"p.yaml": "rules:\n  - {allow: send, who: anybody}\n  - {deny: sned, who: anybody}"}, `p.yaml:3: rules[1].deny: unknown operation "sned"`},
-		"a policy here with a mistake":              {key + "policy: {rules: [{allow: send}]}\n", "", nil, "says not who"},
+		"a policy here with a mistake":              {key + "policy: {rules: [{allow: send}]}\n", "", nil, "needs who"},
 		"an issuer whose keys are not there":        {"auth: {tokens: [{name: c, issuer: 'https://c.example', audiences: [x], keys_file: none.json}]}\n", "", nil, "none.json"},
 		"an issuer whose keys are no keys":          {"auth: {tokens: [{name: c, issuer: 'https://c.example', audiences: [x], keys_file: k.json}]}\n", "", map[string]string{"k.json": "{}"}, "keys_file"},
 		"an issuer without an audience":             {"auth: {tokens: [{name: c, issuer: 'https://c.example'}]}\n", "", nil, "audiences"},

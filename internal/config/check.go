@@ -56,7 +56,7 @@ func check(d *yamlfile.Decoder, c *Config) {
 	checkAudit(d, &c.Audit)
 	checkExtended(d, c)
 	if c.Limits.Burst > 0 && c.Limits.RequestsPerSecond == 0 {
-		d.Problem(nil, "limits.burst", "says nothing without limits.requests_per_second")
+		d.Problem(nil, "limits.burst", "has no effect without limits.requests_per_second")
 	}
 	checkDirectory(d, c)
 	checkMCP(d, c)

@@ -117,11 +117,11 @@ func TestIdentityErrors(t *testing.T) {
 		strings.Replace(told, "public_url: https://hub-a.example", "public_url: http://10.0.0.1", 1):                                "needs a public_url",
 		hub + "  command: [x]\n  identity: {mode: forward}":                                                                         "a program gets an assertion",
 		hub + "  queue: far\n  identity: {mode: assertion}":                                                                         "is for agents with a url, an endpoint or a command",
-		with("{type: bearer, token: topsecret}", ""):                                                                                "Authorization carries what endpoint.auth says",
-		with("{type: apiKey, token: topsecret}", ""):                                                                                "Authorization carries what endpoint.auth says",
-		with("{type: header, name: x-caller, token: topsecret}", ", header: X-Caller"):                                              "X-Caller carries what endpoint.auth says",
+		with("{type: bearer, token: topsecret}", ""):                                                                                "Authorization is set by endpoint.auth",
+		with("{type: apiKey, token: topsecret}", ""):                                                                                "Authorization is set by endpoint.auth",
+		with("{type: header, name: x-caller, token: topsecret}", ", header: X-Caller"):                                              "X-Caller is set by endpoint.auth",
 		"public_url: https://hub-a.example/\nauth:\n  tokens:\n  - name: me\n    issuer: https://hub-a.example\n    audiences: [x]": "auth.tokens[0].issuer: is this hub",
-		"auth:\n  tokens:\n  - name: 'a:b'\n    issuer: https://id.example\n    audiences: [x]":                                     "auth.tokens[0].name: must have no colon",
+		"auth:\n  tokens:\n  - name: 'a:b'\n    issuer: https://id.example\n    audiences: [x]":                                     "auth.tokens[0].name: must not contain a colon",
 	} {
 		_, err := Parse("parley.yaml", []byte(src), env)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -47,7 +47,7 @@ func TestMCPProblems(t *testing.T) {
 		"mcp_servers: [{name: a, command: x, headers: {k: v}}]":           "mcp_servers[0].headers: need url",
 		"mcp_servers: [{name: a, url: 'http://x', headers: {'a b': v}}]":  "mcp_servers[0].headers",
 		"mcp_servers: [{name: a, command: x}, {name: a, command: y}]":     `mcp_servers[1].name: duplicate MCP server "a"`,
-		"{mcp_services: [{id: a}], mcp_servers: [{name: a, command: y}]}": `mcp_servers[0].name: there is another`,
+		"{mcp_services: [{id: a}], mcp_servers: [{name: a, command: y}]}": `mcp_servers[0].name: duplicate MCP server`,
 		"mcp_servers: [{name: a, command: x, tools: {allow: ['[x']}}]":    `mcp_servers[0].tools: pattern "[x" is broken`,
 		"mcp_servers: [{name: a, command: x, start: soon}]":               "mcp_servers[0].start",
 		"mcp_servers: [{name: a, command: x, timeout: soon}]":             "mcp_servers[0].timeout",

@@ -52,7 +52,7 @@ func TestTokenErrors(t *testing.T) {
 		someIssuer + "    sign_in: {client_id: c, allow: [\"10.0.0.0/99\"]}":                 "auth.tokens[0].sign_in.allow[0]: ",
 		someIssuer + "    sign_in: {client_id: c, redirect: x}":                              "auth.tokens[0].sign_in",
 		someIssuer + "  - name: corp\n    issuer: https://id2.example\n    audiences: [hub]": "auth.tokens[1].name: is also used by auth.tokens[0]",
-		someIssuer + "  - name: corp2\n    issuer: https://id.example\n    audiences: [hub]": "auth.tokens[1].issuer: is the same",
+		someIssuer + "  - name: corp2\n    issuer: https://id.example\n    audiences: [hub]": "auth.tokens[1].issuer: is also used by auth.tokens[0]",
 	} {
 		if _, err := Parse("parley.yaml", []byte(src), env); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", src, err, want)

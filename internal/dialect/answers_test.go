@@ -356,7 +356,7 @@ func TestReadFrameRefuses(t *testing.T) {
 		`{"taskId":"t","artifact":{"parts":[{"kind":"x","text":""}]}}`: "artifactUpdate.artifact.parts[0]",
 		`{"statusUpdate":{"status":{"state":"working"}}}`:              "statusUpdate.taskId: is required",
 		`{"statusUpdate":{"taskId":"t"}}`:                              "statusUpdate.status: is required",
-		`{"id":"t","id":"u","status":{"state":"working"}}`:             "given twice",
+		`{"id":"t","id":"u","status":{"state":"working"}}`:             "appears twice",
 		`{"hello":"world"}`:                                            "is not a task, a message or an event",
 		`[]`:                                                           "must be an object",
 		`{"id":"t"`:                                                    "unexpected end",

@@ -162,7 +162,7 @@ func TestRegisterRefuses(t *testing.T) {
 		"a header of two lines":  {directory.Spec{Name: "a", URL: ok, Call: directory.Call{Credentials: directory.Credentials{HeaderName: "K", HeaderValue: "v\r\nX: y"}}}, directory.ErrInvalid, "cannot carry"},
 		"the hub has no sealer":  {directory.Spec{Name: "a", URL: ok, Call: bearer}, directory.ErrInvalid, "cannot keep credentials"},
 		"a skill without an id":  {directory.Spec{Name: "a", URL: ok, Skills: []directory.Skill{{Name: "x"}}}, directory.ErrInvalid, "skills[0].id"},
-		"a skill that is double": {directory.Spec{Name: "a", URL: ok, Skills: []directory.Skill{{ID: "x"}, {ID: "X"}}}, directory.ErrInvalid, "another skill"},
+		"a skill that is double": {directory.Spec{Name: "a", URL: ok, Skills: []directory.Skill{{ID: "x"}, {ID: "X"}}}, directory.ErrInvalid, "duplicate skill"},
 	} {
 		_, err := b.Register(t.Context(), tt.spec, false)
 		if !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) || strings.Contains(err.Error(), "pw@") {

@@ -174,7 +174,7 @@ func TestBadRules(t *testing.T) {
 		key  string
 		want string
 	}{
-		"nobody":        {policy.Rule{Ops: ops("send")}, "", "says not who"},
+		"nobody":        {policy.Rule{Ops: ops("send")}, "", "needs who"},
 		"no operation":  {policy.Rule{Who: policy.Anybody}, "allow", "names no operation"},
 		"unknown":       {policy.Rule{Ops: ops("sned"), Who: policy.Anybody}, "allow", `unknown operation "sned"; did you mean send?`},
 		"unknown group": {policy.Rule{Deny: true, Ops: ops("pull.*"), Who: policy.Anybody}, "deny", `unknown operation "pull.*"`},

@@ -165,11 +165,11 @@ func TestLostWorker(t *testing.T) {
 		again      bool
 		want       string
 	}{
-		"at most once":      {false, nil, false, "its effects are not known"},
+		"at most once":      {false, nil, false, "its effects are unknown"},
 		"idempotent":        {true, nil, true, ""},
 		"nothing new":       {true, []string{isWorking}, true, ""},
-		"disclosed":         {true, []string{word("a")}, false, "its effects are not known"},
-		"waits for someone": {true, []string{needsAuth}, false, "its effects are not known"},
+		"disclosed":         {true, []string{word("a")}, false, "its effects are unknown"},
+		"waits for someone": {true, []string{needsAuth}, false, "its effects are unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -165,7 +165,7 @@ var damages = map[string]struct {
 	}, 29, "counters of tasks are wrong", true},
 	"part": {func(t *testing.T, data string) {
 		each(t, data, "parts/owners/*/*/content", func(path string) { scribble(t, path, 0, 64) })
-	}, 30, "it has another digest", true},
+	}, 30, "its digest does not match", true},
 	"audit log removed": {func(t *testing.T, data string) { gone(t, data, "audit") }, 30, "the audit log was removed", false},
 	"audit log changed": {func(t *testing.T, data string) {
 		each(t, data, "audit/*.jsonl", func(path string) { scribble(t, path, 200, 16) })

@@ -62,7 +62,7 @@ func TestBadFiles(t *testing.T) {
 		"rules: {}":                "p.yaml:1: rules: must be a list",
 		"allow: send":              "p.yaml:1: allow: unknown key",
 		"rules: [":                 "p.yaml:1: ",
-		"rules:\n  - allow: send":  "p.yaml:2: rules[0]: says not who",
+		"rules:\n  - allow: send":  "p.yaml:2: rules[0]: needs who",
 		"rules:\n  - who: anybody": "p.yaml:2: rules[0]: needs allow or deny",
 		"rules:\n  - allow: sent\n    who: anybody":                          `p.yaml:2: rules[0].allow: unknown operation "sent"; did you mean send?`,
 		"rules:\n  - allow: send\n    who: me":                               "p.yaml:3: rules[0].who: ",
@@ -79,7 +79,7 @@ func TestBadFiles(t *testing.T) {
 		"rules: [{allow: send, who: anybody}]\ntests: [{op: send}]":          "p.yaml:2: tests[0].want: is missing",
 		"rules: [{allow: send, who: anybody}]\ntests: [{want: allow}]":       "p.yaml:2: tests[0].op: is missing",
 		"rules: [{allow: send, who: anybody}]\ntests: [{want: deny, op: x}]": `p.yaml:2: tests[0]: unknown operation "x"`,
-		"rules: [{allow: send, who: anybody}]\n---\nrules: []":               "p.yaml:3: a file holds one document",
+		"rules: [{allow: send, who: anybody}]\n---\nrules: []":               "p.yaml:3: a file must hold one document",
 	} {
 		p, err := policyfile.Parse("p.yaml", []byte(src), noVariables)
 		if p != nil || err == nil || !strings.Contains(err.Error(), want) {

@@ -208,7 +208,7 @@ func TestAgentErrors(t *testing.T) {
 		{"POST /api/v1/agents", `{"title":"x"}`, 400, "url: is missing"},
 		{"POST /api/v1/agents", `{"url":"https://x.example"}`, 400, "name: is missing"},
 		{"POST /api/v1/agents", `{"urll":"x"}`, 400, "urll"},
-		{"POST /api/v1/agents", `{"name":"x","url":"https://x.example","timeoutMs":-1}`, 400, "not negative"},
+		{"POST /api/v1/agents", `{"name":"x","url":"https://x.example","timeoutMs":-1}`, 400, "must not be negative"},
 		{"PUT /api/v1/agents/a", `{"name":"b","url":"https://x.example"}`, 400, "not the name in the path"},
 		{"PUT /api/v1/agents/a", `{"url":"https://x.example","credentials":{"headerName":"k","headerValueBase64":"%"}}`, 400, "is not base64"},
 		{"PUT /api/v1/agents/inside", `{"url":"https://x.example"}`, 409, "the agent is configured in agents.yaml; change it there"},

@@ -160,9 +160,9 @@ func TestOpenIDRefuses(t *testing.T) {
 		}
 	}
 	p := w.person()
-	wants(t, p.get(strings.Replace(p.begin(o, "/console/"), "code=ada", "error=access_denied", 1)), 403, "has refused it")
+	wants(t, p.get(strings.Replace(p.begin(o, "/console/"), "code=ada", "error=access_denied", 1)), 403, "rejected it")
 	o.more = map[string]any{"aud": "other"}
-	wants(t, p.get(p.begin(o, "/console/")), 403, "has refused it")
+	wants(t, p.get(p.begin(o, "/console/")), 403, "rejected it")
 	if a := p.get("/console/sign-in/openid/other/start"); a.code != 404 {
 		t.Errorf("another provider = %d", a.code)
 	}

@@ -322,7 +322,7 @@ func TestPartGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := h.do("GET", path, "", ann)
-	if got.code != 410 || !strings.Contains(got.body, "kept no longer") || got.header.Get("Cache-Control") != "no-store" {
+	if got.code != 410 || !strings.Contains(got.body, "has expired") || got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("GET = %d %v %s", got.code, got.header, got.body)
 	}
 	if got := h.do("GET", path, "", bob); got.code != 404 {
