@@ -200,7 +200,7 @@ func (c *Client) call(ctx context.Context, tool string, call *llm.Call) (*llm.Re
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case limited.Err() != nil:
-		return c.failed("the MCP server %q has not answered within %v; its effects are not known", c.Name, c.Limits.Call), nil
+		return c.failed("the MCP server %q has not answered within %v; its effects are unknown", c.Name, c.Limits.Call), nil
 	}
 	return c.refused(err), nil
 }
