@@ -81,7 +81,7 @@ func TestNeedsAttention(t *testing.T) {
 		want []string
 	}{
 		{ann, []string{">3 tasks<", "card of (address): no", "agent &#34;echo&#34; is paused for", "an upgrade", ">1 task<"}},
-		{root, []string{">3 tasks<", " of ann", "an upgrade", "parley agents resume echo", "Resume echo?", "owner=ann"}},
+		{root, []string{">3 tasks<", "owner ann", "an upgrade", "parley agents resume echo", "Resume echo?", "owner=ann"}},
 		{bob, []string{"Nothing waits for a person."}},
 	} {
 		a := each.by.get("/console/") // the first one: callers share an answer for a second

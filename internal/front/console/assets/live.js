@@ -252,7 +252,7 @@
     var choose = function () {
       var n = document.querySelectorAll('input[form="stop"]:checked').length;
       pick.disabled = !n;
-      pick.textContent = n ? "Stop the " + n + " chosen…" : "Stop the chosen…";
+      pick.textContent = n ? "Stop " + n + " chosen…" : "Stop the chosen…";
     };
     document.addEventListener("change", choose);
     choose();
