@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // settling is the time limit for open tasks and notifications after the last fault of a round.
@@ -77,21 +78,24 @@ func setting(t *testing.T, name string, fallback int) int {
 	return n
 }
 
-// TestCampaign runs three hubs on a database with each broker in turn and without one, while faults
-// of all kinds happen to hubs, connections, the database, the broker and clocks. Clients use random
-// hubs. A checker decides whether their histories are possible.
+// TestCampaign runs three hubs on a database, behind a pooler without a broker and with RabbitMQ, while faults
+// of all kinds happen to hubs, connections, the database, the broker and clocks. Each night it runs with each
+// broker in turn. Clients use random hubs. A checker decides whether their histories are possible.
 //
 // PARLEY_CLUSTER_FAULTS is the number of faults with each broker, PARLEY_CLUSTER_SEED the seed of
 // their plan, which is the same in each run otherwise: a failure then has to do with the change.
 func TestCampaign(t *testing.T) {
 	t.Parallel()
-	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 10), setting(t, "PARLEY_CLUSTER_SEED", 31)
+	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 20), setting(t, "PARLEY_CLUSTER_SEED", 31)
 	t.Logf("PARLEY_CLUSTER_SEED=%d PARLEY_CLUSTER_FAULTS=%d", seed, n)
 	for name, start := range map[string]func(*testing.T) *broker{
 		"Alone": onNothing, "Pooler": onPooler, "Embedded": onEmbedded, "NATS": onNATS, "RabbitMQ": onRabbit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name != "Pooler" && name != "RabbitMQ" {
+				testenv.Nightly(t, "a campaign with each broker")
+			}
 			runCampaign(t, start(t), planning{uint64(seed), n}) //nolint:gosec // positive
 		})
 	}

@@ -6,7 +6,7 @@
 // Each test starts hubs with ids on a database of its own. Callers use one hub and look at the
 // others. Holders of tasks are killed, or frozen for longer than their lease.
 //
-// The campaign (TestCampaign) runs three hubs with each broker in turn, without one, and behind PgBouncer in transaction mode, with a proxy
+// The campaign (TestCampaign) runs three hubs behind PgBouncer in transaction mode and with RabbitMQ, each night also with each other broker in turn and without one, with a proxy
 // between each hub and the database and between each hub and the broker. Hubs are killed, ended or
 // frozen for longer than a lease, and their clocks are an hour wrong; connections are cut, refused,
 // delayed, stalled in both directions or in one; the database is killed, frozen or at its limit of
@@ -15,7 +15,7 @@
 // result, which is unknown after an error. At the end of a round all tasks must have ended, and the
 // checker reads their logs at all hubs.
 //
-// TestPlantedBugs builds hubs with bugs, by an overlay of the sources: writes of an earlier epoch
+// TestPlantedBugs builds hubs with bugs, one in continuous integration and all each night, by an overlay of the sources: writes of an earlier epoch
 // count, tasks of others are followed by hints alone, a lease is renewed by the clock of the hub, a
 // membership ends without waiting for its transactions, or each hub delivers all webhooks. The checker
 // must find each of them, and nothing in hubs without.

@@ -1,26 +1,14 @@
 package crash
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/bus/natsbus"
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
-
-// agentVar names the agent that this program performs.
-const agentVar = "CRASH_AGENT"
 
 // commandOf returns the command of the hub, or of a worker of an agent.
 func (w *busSystem) commandOf(role string) hubtest.Command {
@@ -50,8 +38,8 @@ func (w *busSystem) commandOf(role string) hubtest.Command {
 		args = append(args, "--bus", w.address(w.proxy.Addr()))
 	}
 	return hubtest.Command{
-		Args: append(args, "--", os.Args[0]), Dir: dir,
-		Env: []string{roleVar + "=" + programRole, agentVar + "=" + role, recordVar + "=" + w.record, "TMPDIR=" + w.temp()},
+		Args: append(args, "--", agentProgram), Dir: dir,
+		Env: []string{agentVar + "=" + role, recordVar + "=" + w.record, "TMPDIR=" + w.temp()},
 	}
 }
 
@@ -101,77 +89,4 @@ func (w *busSystem) leftovers() {
 	if len(left) > 0 {
 		w.t.Errorf("workers have left %v behind", left)
 	}
-}
-
-// runProgram is the program that a worker runs. "stream 12" writes twelve chunks,
-// "fail 12" fails after them, "cancel 12" writes them slowly, and "ask" asks a question. The status of a completed program does not name its run, so it notes that it exits.
-func runProgram() error {
-	text, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return err
-	}
-	run := uuid.NewString()[:8]
-	attempt, err := strconv.Atoi(os.Getenv("PARLEY_ATTEMPT"))
-	if err != nil {
-		return err
-	}
-	taskID := os.Getenv("PARLEY_TASK_ID")
-	if err := noteDurably(record{os.Getenv(agentVar), os.Getenv("PARLEY_RUN_KEY"), attempt, taskID, run}); err != nil {
-		return err
-	}
-	what, number, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	n, err := strconv.Atoi(number)
-	if err != nil {
-		return err
-	}
-	if what == "ask" {
-		os.Exit(3)
-	}
-	if err := sendReport(run, what, n); err != nil {
-		return err
-	}
-	if what == "fail" {
-		return fmt.Errorf("run %s %s", run, toldTo)
-	}
-	return noteDurably(line{Op: opExit, Task: taskID, Run: run})
-}
-
-// toldTo ends the error of a program that was told to fail.
-const toldTo = "was told to fail"
-
-// noteDurably appends a line to the file of executions.
-func noteDurably(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(os.Getenv(recordVar), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(b, '\n'))
-	return errors.Join(err, file.Sync(), file.Close())
-}
-
-// sendReport writes n chunks, each with the run and its number.
-func sendReport(run, what string, n int) error {
-	think, pace := 200*time.Millisecond, 20*time.Millisecond
-	if rand.N(3) == 0 {
-		think = 2 * time.Second
-	}
-	if what == "cancel" {
-		pace = 200 * time.Millisecond
-	}
-	out := bufio.NewWriter(os.Stdout)
-	timer := time.NewTimer(rand.N(think))
-	defer timer.Stop()
-	for i := range n {
-		<-timer.C
-		fmt.Fprintf(out, "%s:%d ", run, i)
-		if err := out.Flush(); err != nil {
-			return err
-		}
-		timer.Reset(rand.N(pace))
-	}
-	return nil
 }

@@ -2,12 +2,14 @@ package crash
 
 import "time"
 
-// roleVar makes this program run as a program of an agent. The other variables are those of its process.
+// The variables of the programs: the agent that they perform, and the path of the ledger.
 const (
-	roleVar     = "CRASH_ROLE"
-	programRole = "program"
-	recordVar   = "CRASH_RECORD"
+	agentVar  = "CRASH_AGENT"
+	recordVar = "CRASH_RECORD"
 )
+
+// toldTo ends the error of a program that was told to fail.
+const toldTo = "was told to fail"
 
 // hubRole is the role of the hub. The role of a worker is the name of its agent.
 const hubRole = "hub"

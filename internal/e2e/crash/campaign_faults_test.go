@@ -256,12 +256,8 @@ func (c *campaign) runningPrograms() (all []int) {
 
 // isProgram reports whether a process is a program of this campaign.
 func (c *campaign) isProgram(pid int) bool {
-	own, err := os.Executable()
-	if err != nil {
-		return false
-	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil || path != own {
+	if err != nil || path != agentProgram {
 		return false
 	}
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

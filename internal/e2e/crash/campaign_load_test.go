@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -150,17 +149,13 @@ func excused(why string) bool {
 // ownAgents are the agents of the hub itself, as entries of its configuration.
 func (w *busSystem) ownAgents() string {
 	w.t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	var b strings.Builder
 	for _, name := range []string{once, again} {
-		fmt.Fprintf(&b, "  - {name: %s, idempotent: %v, command: [%q], env: {%s: %s, %s: %s, %s: %q, TMPDIR: %q}}\n", name, name == again,
-			program, roleVar, programRole, agentVar, name, recordVar, w.record, w.temp())
+		fmt.Fprintf(&b, "  - {name: %s, idempotent: %v, command: [%q], env: {%s: %s, %s: %q, TMPDIR: %q}}\n", name, name == again,
+			agentProgram, agentVar, name, recordVar, w.record, w.temp())
 	}
-	models, agents := w.serialConfig(fmt.Sprintf("command: [%q], env: {%s: %s, %s: %s, %s: %q, TMPDIR: %q}",
-		program, roleVar, programRole, agentVar, serialCommand, recordVar, w.record, w.temp()))
+	models, agents := w.serialConfig(fmt.Sprintf("command: [%q], env: {%s: %s, %s: %q, TMPDIR: %q}",
+		agentProgram, agentVar, serialCommand, recordVar, w.record, w.temp()))
 	return b.String() + agents + models + "engine: {drain_timeout: 1s}\n"
 }
 

@@ -3,6 +3,8 @@ package crash
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -11,15 +13,27 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv(roleVar) != programRole {
-		goleak.VerifyTestMain(hubtest.M{M: m})
-		return
-	}
-	if err := runProgram(); err != nil {
+// agentProgram is the path of the program in the folder program.
+var agentProgram string
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(building{hubtest.M{M: m}}) }
+
+// building builds the program before the tests.
+type building struct{ hubtest.M }
+
+func (b building) Run() int {
+	dir, err := os.MkdirTemp("", "crash")
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return 1
 	}
+	defer os.RemoveAll(dir)
+	agentProgram = filepath.Join(dir, "program")
+	if out, err := exec.Command("go", "build", "-o", agentProgram, "./program").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	return b.M.Run()
 }
 
 // number returns a positive number from the environment, or fallback.

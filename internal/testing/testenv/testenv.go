@@ -92,6 +92,18 @@ func Long(tb testing.TB, what string) {
 	}
 }
 
+// Night is the environment variable that runs the tests of [Nightly] when it is "1".
+const Night = "PARLEY_NIGHTLY"
+
+// Nightly skips tb unless .ci/nightly runs it: it repeats at greater length what another test proves, or takes so
+// long that it would delay every change. Continuous integration skips it as well.
+func Nightly(tb testing.TB, what string) {
+	tb.Helper()
+	if os.Getenv(Night) != "1" {
+		tb.Skipf("%s is for each night; %s=1 runs it", what, Night)
+	}
+}
+
 // Root skips or fails tb unless it has the rights of the superuser.
 func Root(tb testing.TB) {
 	tb.Helper()
