@@ -59,18 +59,23 @@ func TestRabbitMQScripts(t *testing.T) {
 // script, or in prepare, which receives the test of its script: t must not end in a command of a script, which
 // runs in the goroutine of another test.
 //
-// $CONFORMANCE is the folder of the conformance files. Hubs, and commands in the background, run the program of
-// the tests, which is $INSTRUMENTED. All others run $PARLEY_BINARY, if it is set: with the race detector each
-// start takes 0.15 s of processor time longer, and TestScripts runs these commands with it.
+// $CONFORMANCE is the folder of the conformance files. Hubs, and commands in the background, run $PROGRAM. It is
+// the program of the tests in scripts with a broker. All other commands, and $PROGRAM in the scripts without one,
+// are $PARLEY_BINARY, if it is set: with the race detector a start takes four times the processor time, and the
+// packages of the hub and TestScripts run the same code with it.
 func hubScripts(t *testing.T, dir string, prepare func(testing.TB, *testscript.Env)) {
 	t.Helper()
 	conformance, err := filepath.Abs(filepath.Join("..", "e2e"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	instrumented, err := exec.LookPath("parley")
+	program, err := exec.LookPath("parley")
 	if err != nil {
 		t.Fatal(err)
+	}
+	plain := os.Getenv("PARLEY_BINARY")
+	if plain != "" && dir == "hub" {
+		program = plain
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", dir),
@@ -82,11 +87,11 @@ func hubScripts(t *testing.T, dir string, prepare func(testing.TB, *testscript.E
 			env.Values[issuersKey{}] = make(map[string]*tlstest.Pair)
 			env.Setenv("GORACE", noNap)
 			env.Setenv("CONFORMANCE", conformance)
-			env.Setenv("INSTRUMENTED", instrumented)
+			env.Setenv("PROGRAM", program)
 			if prepare != nil {
 				prepare(env.T().(testing.TB), env)
 			}
-			if plain := os.Getenv("PARLEY_BINARY"); plain != "" {
+			if plain != "" {
 				env.Setenv("PATH", filepath.Dir(plain)+string(os.PathListSeparator)+env.Getenv("PATH"))
 			}
 			return nil
@@ -123,15 +128,13 @@ func startHub(ts *testscript.TestScript, neg bool, args []string) {
 
 // launch starts a hub as a process and writes its output to a file.
 func launch(ts *testscript.TestScript, h *hubProcess, out string, args []string) {
-	path, err := exec.LookPath("parley")
-	ts.Check(err)
 	if !slices.Contains(args, "--listen") {
 		n, release, err := testenv.ReservePort() // scripts restart hubs at the same address
 		ts.Check(err)
 		ts.Defer(release)
 		args = append([]string{"--listen", fmt.Sprintf("127.0.0.1:%d", n)}, args...)
 	}
-	*h = hubProcess{cmd: exec.Command(path, append([]string{"serve"}, args...)...)}
+	*h = hubProcess{cmd: exec.Command(ts.Getenv("PROGRAM"), append([]string{"serve"}, args...)...)}
 	h.more = sync.NewCond(&h.mu)
 	h.cmd.Dir = ts.MkAbs(".")
 	h.cmd.Env = append(os.Environ(), "GORACE="+noNap, "PARLEY_DATA="+ts.Getenv("PARLEY_DATA"), "PARLEY_CONFIG="+ts.Getenv("PARLEY_CONFIG"))
