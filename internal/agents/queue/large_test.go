@@ -89,7 +89,7 @@ func TestLarge(t *testing.T) {
 			piece, fetch := losing(protocol.TypePiece, 3, &pieces), losing(protocol.TypeFetch, 4, &fetches)
 			w.Bus = &wire{Bus: w.Bus, drop: func(e *bus.Envelope) bool { return piece(e) || fetch(e) }}
 		})
-		pixels := image(5 << 20)
+		pixels := image(2 << 20)
 		a := h.send(show("first", pixels))
 		h.shown(a.Head.ID, pixels)
 		more := show("second", pixels[:1<<20])
@@ -97,7 +97,7 @@ func TestLarge(t *testing.T) {
 		if got := describe(h.send(more)); got != "TASK_STATE_INPUT_REQUIRED next?" {
 			t.Errorf("the second message makes it %s", got)
 		}
-		if pieces.Load() < 20 || fetches.Load() < 20 || reports.Load() < 14 {
+		if pieces.Load() < 12 || fetches.Load() < 12 || reports.Load() < 8 {
 			t.Errorf("%d pieces, %d fetches and %d reports were on the wire", pieces.Load(), fetches.Load(), reports.Load())
 		}
 	})
@@ -117,7 +117,7 @@ func TestLargeAndARestart(t *testing.T) {
 			}
 			far.Bus = &w
 		})
-		pixels := image(5 << 20)
+		pixels := image(3 << 20)
 		id := h.send(returnImmediately(show("first", pixels))).Head.ID
 		synctest.Wait()
 		if n := pieces.Load(); n != 4 {
@@ -172,7 +172,7 @@ func TestLargeNATS(t *testing.T) {
 			return false
 		}}
 	})
-	pixels := image(2 << 20)
+	pixels := image(3 << 19)
 	began := time.Now()
 	id := h.send(returnImmediately(show("first", pixels))).Head.ID
 	<-half
@@ -181,7 +181,7 @@ func TestLargeNATS(t *testing.T) {
 	h.shown(id, pixels)
 	t.Logf("there and back, with a restart, took %v", time.Since(began))
 	began = time.Now()
-	more := show("second", pixels)
+	more := show("second", pixels[:1<<20])
 	more.Message.TaskID = id
 	if got := describe(h.send(more)); got != "TASK_STATE_INPUT_REQUIRED next?" {
 		t.Errorf("the second message makes it %s", got)
@@ -316,7 +316,7 @@ func TestForgedContent(t *testing.T) {
 				d.Bus = f
 			})
 			h.startWorker(mirror, nil)
-			if got := describe(h.send(show("first", image(2<<20)))); got != tt.want {
+			if got := describe(h.send(show("first", image(1<<20)))); got != tt.want {
 				t.Errorf("the task is %s, want %s", got, tt.want)
 			}
 		})
