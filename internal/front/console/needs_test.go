@@ -3,12 +3,14 @@ package console_test
 import (
 	"context"
 	"iter"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/internal/engine"
 )
@@ -141,6 +143,12 @@ func TestSendAgain(t *testing.T) {
 	wants(t, a, 200, "hello &lt;b&gt;")
 	if strings.Contains(a.body, "refers to") || strings.Contains(a.path, "owner=") {
 		t.Error("the task of root refers to the task of ann, or belongs to ann")
+	}
+	long := ann.send("failing", strings.Repeat("x", 3<<20))
+	ann.done(long)
+	a = ann.post("/console/task/again", "id", long, "key", uuid.NewString())
+	if u, err := url.Parse(a.path); err != nil || a.code != 200 || u.Query().Get("id") == "" || u.Query().Get("id") == long {
+		t.Errorf("a long message leads to %d at %s", a.code, a.path)
 	}
 	done := ann.send("echo", "hello")
 	ann.done(done)
