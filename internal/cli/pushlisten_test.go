@@ -242,11 +242,11 @@ func TestPushListenUsage(t *testing.T) {
 	}
 	defer taken.Close()
 	for want, args := range map[string][]string{
-		"--count must not be negative":       {"--count=-1"},
-		`must begin with "whsec_"`:  {"--secret", "abc"},
-		"a scheme and credentials":  {"--authorization", "Bearer"},
-		"in use by another program": {"--listen", taken.Addr().String()},
-		"address 4180":              {"--listen", "4180"},
+		"--count must not be negative": {"--count=-1"},
+		`must begin with "whsec_"`:     {"--secret", "abc"},
+		"a scheme and credentials":     {"--authorization", "Bearer"},
+		"in use by another program":    {"--listen", taken.Addr().String()},
+		"address 4180":                 {"--listen", "4180"},
 	} {
 		if code, _, errs := invoke(t, OS{}, append([]string{"push", "listen"}, args...)...); code == exitOK || !strings.Contains(errs, want) {
 			t.Errorf("push listen %v = %d, %q, want %q", args, code, errs, want)

@@ -525,7 +525,7 @@ func TestInvalidWorkers(t *testing.T) {
 	skill := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "a"}}
 	capital := worker.Skill{Handler: echo, AgentSkill: a2a.AgentSkill{ID: "A"}}
 	for want, w := range map[string]*worker.Worker{
-		"Bus is required":                 {Name: "x", Executor: echo},
+		"Bus is required":                {Name: "x", Executor: echo},
 		"Executor or Skills is required": {Bus: b, Name: "x"},
 		"both Executor and Skills":       {Bus: b, Name: "x", Executor: echo, Skills: []worker.Skill{skill}},
 		`Name ""`:                        {Bus: b, Executor: echo},

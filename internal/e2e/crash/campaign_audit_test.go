@@ -273,7 +273,7 @@ func TestLedgerCheck(t *testing.T) {
 		"the hub has another end":            {hub(func(s map[string]*taskJSON) { s["t1"].Status.State = "TASK_STATE_FAILED" }), lost},
 		"the hub has another text":           {hub(func(s map[string]*taskJSON) { s["t1"].Artifacts = nil }), lost},
 		"an answer is not in the log":        {hub(func(s map[string]*taskJSON) { s["t2"].History = s["t2"].History[:1] }), lost},
-		"a message appears twice":           {hub(func(s map[string]*taskJSON) { s["t1"].History = append(s["t1"].History, s["t1"].History...) }), repeated},
+		"a message appears twice":            {hub(func(s map[string]*taskJSON) { s["t1"].History = append(s["t1"].History, s["t1"].History...) }), repeated},
 		"a task of no caller":                {hub(func(s map[string]*taskJSON) { s["t3"] = &taskJSON{ID: "t3"} }), repeated},
 		"two tasks for a key":                {add(line{Op: opTask, Job: "a", Task: "t2"}), repeated},
 		"a notification is dropped":          {drop(7), lost},

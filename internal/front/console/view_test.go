@@ -148,8 +148,15 @@ func TestFoldReads(t *testing.T) {
 	t.Parallel()
 	var all []*auditEntry
 	for i, e := range [][2]string{
-		{"ann", "task.inspect"}, {"bob", "task.inspect"}, {"ann", "task.inspect"}, {"ann", "audit.export"}, {"ann", "task.inspect"},
-		{"bob", "task.operate"}, {"bob", "task.operate"}, {"ann", "task.inspect"}, {"ann", "task.inspect"},
+		{"ann", "task.inspect"},
+		{"bob", "task.inspect"},
+		{"ann", "task.inspect"},
+		{"ann", "audit.export"},
+		{"ann", "task.inspect"},
+		{"bob", "task.operate"},
+		{"bob", "task.operate"},
+		{"ann", "task.inspect"},
+		{"ann", "task.inspect"},
 	} {
 		entry := &auditEntry{Seq: uint64(20 - i), Action: e[1], Outcome: "ok"}
 		entry.Actor.ID = e[0]

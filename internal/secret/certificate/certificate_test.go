@@ -225,7 +225,7 @@ func TestCheck(t *testing.T) {
 	for want, r := range map[string]Rule{
 		"field: ":                 {Field: "subject", Value: "x", Principal: who},
 		"dns: is compared":        {Field: DNS, Value: "*.acme.example", Principal: who},
-		"dns: is not a host name":    {Field: DNS, Value: "https://acme.example", Principal: who},
+		"dns: is not a host name": {Field: DNS, Value: "https://acme.example", Principal: who},
 		"dns: has a character":    {Field: DNS, Value: "acme.example\x00", Principal: who},
 		"uri: is not a URI":       {Field: URI, Value: "acme", Principal: who},
 		"email: is not":           {Field: Email, Value: "acme", Principal: who},

@@ -221,7 +221,7 @@ func TestVerifyRefuses(t *testing.T) {
 		"kid of nobody":         {header(`{"alg":"ES256","kid":"../../etc/passwd"}`), "not known"},
 		"keys elsewhere":        {header(`{"alg":"ES256","kid":"k","jku":"https://evil.example/k"}`), "not trusted"},
 		"keys in the clear":     {header(`{"alg":"ES256","kid":"k","jku":"http://keys.example/"}`), "over https"},
-		"header is not JSON":     {header(`x`), "not a JSON object"},
+		"header is not JSON":    {header(`x`), "not a JSON object"},
 		"header is no base64":   {`{"signatures":[{"protected":"!","signature":"AAAA"}]}`, "not base64url"},
 		"header is too long":    {`{"signatures":[{"protected":"` + strings.Repeat("A", maxHeader+1) + `"}]}`, "more than"},
 		"unknown crit":          {header(`{"alg":"RS256","kid":"good","crit":["x"],"x":1}`), "has changed since it was signed"},
