@@ -17,6 +17,11 @@ type TaskInfo struct {
 	State     string    `json:"state"`
 	CreatedAt time.Time `json:"createdAt"`
 	ChangedAt time.Time `json:"changedAt"`
+	// Assigned is the agent that performs the task in place of Agent, if an operator has moved it; otherwise empty.
+	Assigned string `json:"assigned,omitempty"`
+	// Reason is the text with which the task has failed, was rejected or canceled, on one line: at most 500 characters, in
+	// answers about one task.
+	Reason string `json:"reason,omitempty"`
 	// Task is the task with its messages as JSON of the protocol, in answers about one task of
 	// any owner; otherwise empty.
 	Task json.RawMessage `json:"task,omitempty"`

@@ -114,6 +114,29 @@ func withWorker(s a2a.TaskState) func(*testing.T) func() *adminjson.Waiting {
 	}
 }
 
+// TestPermission: a task that waits for a sign-in elsewhere names what its agent asks of the caller, and not the inbox, which
+// has no item for it.
+func TestPermission(t *testing.T) {
+	t.Parallel()
+	b := new(bus.Memory)
+	h := stuckHub(t, b, nil)
+	asks := agent.Func(func(_ context.Context, x *a2asrv.ExecutorContext, yield func(a2a.Event, error) bool) {
+		m := a2a.NewMessage(a2a.MessageRoleAgent, a2a.NewTextPart("Sign in at https://far.example"))
+		yield(a2a.NewStatusUpdateEvent(x, a2a.TaskStateAuthRequired, m), nil)
+	})
+	work(t, &worker.Worker{Bus: b.Peer(), Name: "queued", Card: &a2a.AgentCard{Name: "queued"}, Executor: asks, DrainTimeout: -1})
+	id := h.send("queued", "hi")
+	got := awaitReason(t, h.reason(id), adminjson.WaitsForPermission)
+	want := &adminjson.Waiting{
+		Code:    adminjson.WaitsForPermission,
+		Text:    `its caller must sign in or give a permission as agent "queued" asks, not at this hub; the agent then continues: Sign in at https://far.example`,
+		Command: "parley tasks watch " + id + " --agent queued",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the reason (-want +got):\n%s", diff)
+	}
+}
+
 // ways are ways to each reason: on a hub, or on its engine where a test cannot produce the reason from outside.
 var ways = map[string]func(*testing.T) func() *adminjson.Waiting{
 	adminjson.WaitsForAnswer:     withWorker(a2a.TaskStateInputRequired),

@@ -108,13 +108,19 @@ func logOf(h *task.Head, owner bool) *adminjson.TaskLog {
 	page := &adminjson.TaskLog{
 		Task: taskInfo(h), Version: h.Version, Worker: string(h.Assigned), Attempt: h.Run.Epoch, CancelRequested: h.CancelAt != 0, Revision: engine.Revision(h), Entries: []adminjson.LogEntry{},
 	}
-	if t := h.State; t == task.Failed || t == task.Rejected || t == task.Canceled {
-		page.Reason = clip.Fit(strings.Join(strings.Fields(firstText(h.StatusMessage)), " "), maxReason)
-	}
+	page.Reason = reasonOf(h)
 	if owner {
 		page.Task.Owner = string(h.Owner)
 	}
 	return page
+}
+
+// reasonOf returns the text with which a task has failed, was rejected or canceled.
+func reasonOf(h *task.Head) string {
+	if t := h.State; t != task.Failed && t != task.Rejected && t != task.Canceled {
+		return ""
+	}
+	return clip.Fit(strings.Join(strings.Fields(firstText(h.StatusMessage)), " "), maxReason)
 }
 
 // logEntry converts an entry to JSON, without the data that callers must not see.

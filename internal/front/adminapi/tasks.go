@@ -46,7 +46,7 @@ var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "must be all, for t
 func taskInfo(h *task.Head) adminjson.TaskInfo {
 	spent := broker.SpentIn(h.StatusMessage)
 	return adminjson.TaskInfo{
-		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), State: h.State.String(),
+		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), Assigned: string(h.Assigned), State: h.State.String(),
 		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(), Attempt: h.Run.Attempt,
 		InputTokens: spent.Input, OutputTokens: spent.Output, CostUSD: spent.USD, QuietSince: quietSince(h),
 	}
@@ -71,7 +71,7 @@ func (h *Handler) task(r *http.Request) (*adminjson.TaskInfo, error) {
 		return nil, err
 	}
 	info := taskInfo(&a.Head)
-	info.Waiting = h.waiting(r, &a.Head)[0]
+	info.Reason, info.Waiting = reasonOf(&a.Head), h.waiting(r, &a.Head)[0]
 	return &info, h.trace(r, &a.Head, &info)
 }
 
@@ -87,7 +87,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 	}
 	info := taskInfo(&a.Head)
 	info.Owner = string(a.Head.Owner)
-	info.Waiting = h.waiting(r, &a.Head)[0]
+	info.Reason, info.Waiting = reasonOf(&a.Head), h.waiting(r, &a.Head)[0]
 	info.Task = dialect.AppendTask(nil, &a.Answer, dialect.REST)
 	return &info, h.trace(r, &a.Head, &info)
 }

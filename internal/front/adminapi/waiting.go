@@ -3,6 +3,7 @@ package adminapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/directory"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/engine/operator"
+	"github.com/parley-a2a/parley/internal/inbox"
 	"github.com/parley-a2a/parley/internal/policy"
 	"github.com/parley-a2a/parley/internal/task"
 )
@@ -92,8 +94,7 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 		}
 		return reason(adminjson.WaitsForAnswer, command, "agent %q waits for an answer", name)
 	case t.State == task.AuthRequired:
-		return reason(adminjson.WaitsForPermission, w.ifAllowed(policy.Request{Op: policy.AdminInbox}, "parley inbox list"),
-			"agent %q waits for a permission or a sign-in by a person", name)
+		return w.permission(t, name)
 	}
 	if w.store != nil {
 		return w.store
@@ -125,6 +126,42 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 		return reason(adminjson.Runs, "", "agent %q has the message and has not reported yet", name)
 	}
 	return reason(adminjson.Runs, "", "agent %q is working on it", name)
+}
+
+// permission returns who must permit what a task waits for, and how: a person by the approval in the inbox, or
+// the caller at the place that the agent names.
+func (w *waits) permission(t *task.Head, name task.Agent) *adminjson.Waiting {
+	if it := w.approval(t); it != nil {
+		command := w.ifAllowed(policy.Request{Op: policy.AdminInbox}, "parley inbox approve "+ShellWord(string(it.ID)))
+		return reason(adminjson.WaitsForPermission, command, "an administrator of the hub must approve or refuse it")
+	}
+	who := "its caller"
+	command := "parley tasks watch " + ShellWord(string(t.ID)) + " --agent " + ShellWord(string(t.Agent))
+	if everyOwner(w.r) {
+		who, command = fmt.Sprintf("its caller, %s,", t.Owner), ""
+	}
+	at := "agent"
+	if e := w.entry(name); e != nil && (e.Transport() == directory.HTTP || e.Transport() == directory.Exchange) {
+		at = "remote agent"
+	}
+	text := fmt.Sprintf("%s must sign in or give a permission as %s %q asks, not at this hub; the agent then continues", who, at, name)
+	if asked := words(t.StatusMessage); asked != "" {
+		text += ": " + asked
+	}
+	return reason(adminjson.WaitsForPermission, command, "%s", text)
+}
+
+// approval returns the open approval in the inbox that a task waits for; nil if there is none.
+func (w *waits) approval(t *task.Head) *inbox.Item {
+	if w.Inbox == nil {
+		return nil
+	}
+	items, err := w.Inbox.List(w.r.Context(), &inbox.Query{Owner: t.Owner, State: inbox.Open, Kinds: []inbox.Kind{inbox.Approval}})
+	i := slices.IndexFunc(items, func(it inbox.Item) bool { return it.Task == t.ID })
+	if err != nil || i < 0 {
+		return nil
+	}
+	return &items[i]
 }
 
 // delegated returns why the task does not proceed to which a task has delegated; nil if there is none.
