@@ -89,7 +89,7 @@ func moments(text string, now time.Time) (time.Time, error) {
 }
 
 type auditListCmd struct {
-	auditFlags
+	auditSource
 	auditFilter
 	Actor  string `help:"Only entries by this principal, or by the principals of this owner." placeholder:"ID"`
 	Action string `help:"An action such as key.add, or all of a kind, such as key." placeholder:"NAME"`
@@ -108,11 +108,14 @@ func (c *auditListCmd) Run(in interrupts, o *OS) error {
 		return usagef("--limit must be at least 0, not %d", c.Limit)
 	}
 	q.Actor, q.Action, q.Task, q.Agent = c.Actor, c.Action, c.Task, c.Agent
+	t := &table[*audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", format: c.format, raw: func(e *audit.Line) []byte { return e.Raw }, row: auditRow}
+	if c.remote(o) {
+		return t.print(o, last(c.Limit, c.entries(in.soft, &q)))
+	}
 	dir, err := c.folder()
 	if err != nil {
 		return err
 	}
-	t := &table[*audit.Line]{heads: "ENTRY\tTIME\tACTOR\tACTION\tSUBJECT\tOUTCOME\tFROM", format: c.format, raw: func(e *audit.Line) []byte { return e.Raw }, row: auditRow}
 	return t.print(o, last(c.Limit, func(yield func(*audit.Line, error) bool) {
 		for line, err := range audit.Read(in.soft, dir, q, 0) {
 			if err == nil {

@@ -21,7 +21,7 @@ import (
 )
 
 type auditVerifyCmd struct {
-	auditFlags
+	auditSource
 	Path  []string `arg:"" optional:"" help:"Copies of the folders of logs, their files, or data folders of several hubs, instead of --data."`
 	Store string   `help:"Report the hubs of this PostgreSQL database whose logs are not among those verified." placeholder:"URL"`
 	Head  []string `help:"A head that the log must contain, as the hub logged it. May be repeated." placeholder:"N:HASH"`
@@ -37,6 +37,12 @@ type verifiedLog struct {
 }
 
 func (c *auditVerifyCmd) Run(ctx context.Context, o *OS) error {
+	if len(c.Path) == 0 && c.remote(o) {
+		if len(c.Head) > 0 || c.Key != "" || c.Store != "" {
+			return usagef("--head, --key and --store need the log itself: name its folder with --data, or a copy of it")
+		}
+		return c.verifyRemote(ctx, o)
+	}
 	if len(c.Path) > 1 && (len(c.Head) > 0 || c.Key != "") {
 		return usagef("--head and --key apply to a single log: verify one log at a time")
 	}

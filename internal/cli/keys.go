@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,11 +192,16 @@ type keysAddCmd struct {
 	Owner   []string `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key. May be repeated: each request is then for the one that X-Parley-Owner names, or for the first." sep:"none" placeholder:"ORG"`
 	Expires string   `help:"How long the key is valid, such as 90d; without it, until it is revoked." placeholder:"TIME"`
 	LockOut bool     `name:"yes-lock-me-out" help:"Accept that the first key is not an administrator's, so that no caller can make or revoke keys while the hub runs."`
+	Caller  string   `arg:"" optional:"" name:"name" help:"The id of the caller; the same as --agent."`
 	Config  string   `help:"With --data: the configuration file that names the roles (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	format
 }
 
 func (c *keysAddCmd) Run(in interrupts, o *OS) error {
+	if c.Caller != "" && c.Agent != "" {
+		return usagef("give the id of the caller once: as an argument or with --agent")
+	}
+	c.Agent = cmp.Or(c.Agent, c.Caller)
 	n := &adminapi.NewKey{BusAgent: c.Bus, AgentID: c.Agent, DisplayName: c.Name, Roles: c.Role, WithoutAdmin: c.LockOut}
 	switch len(c.Owner) {
 	case 0:
