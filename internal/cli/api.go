@@ -11,7 +11,10 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/version"
 )
@@ -160,6 +163,9 @@ func (f *hubFlags) refusal(resp *http.Response, body []byte) error {
 	var answer struct {
 		Error struct {
 			Message string `json:"message"`
+			Details []struct {
+				Reason string `json:"reason"`
+			} `json:"details"`
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Error.Message == "" {
@@ -167,7 +173,12 @@ func (f *hubFlags) refusal(resp *http.Response, body []byte) error {
 	}
 	err := errors.New(answer.Error.Message)
 	if resp.StatusCode == http.StatusUnauthorized {
-		err = unauthenticated(err, f.APIKey)
+		return unauthenticated(err, f.APIKey)
+	}
+	for _, d := range answer.Error.Details {
+		if d.Reason == "TASK_NOT_FOUND" {
+			return &apierror.Error{Err: a2a.ErrTaskNotFound, Message: answer.Error.Message}
+		}
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func TestComplete(t *testing.T) {
 	env := func(name string) (string, bool) { return h.URL(), name == "PARLEY_URL" }
 	for line, want := range map[string]string{
 		"ta":                          "tasks",
-		"tasks ":                      "list count get cancel watch redrive fail reassign",
+		"tasks ":                      "list count get cancel watch retry redrive fail reassign",
 		"tasks ca":                    "cancel",
 		"tasks get --ow":              "--owner",
 		"tasks list --state in":       "input-required",

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/front/console"
 )
 
@@ -47,7 +48,13 @@ func (c *openCmd) address(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.base() + console.Root + "task?id=" + url.QueryEscape(id), nil
+	q := url.Values{"id": {id}}
+	var own adminjson.TaskInfo
+	missing := c.ask(ctx, "GET "+taskPath(id), nil, &own) // the console reports other errors
+	if other, _ := c.ofOthers(ctx, id, missing); other != nil {
+		q = url.Values{"id": {string(other.TaskID)}, "scope": {"all"}, "owner": {other.Owner}}
+	}
+	return c.base() + console.Root + "task?" + q.Encode(), nil
 }
 
 // desktop returns the command that opens an address on a desktop, or nil if there is no desktop.

@@ -134,6 +134,20 @@ func each[T any](list []T) iter.Seq2[*T, error] {
 	}
 }
 
+// counting adds the number of values to n as they are read.
+func counting[T any](n *int, all iter.Seq2[*T, error]) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for v, err := range all {
+			if err == nil {
+				*n++
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
 // first returns the first n values; 0 means all.
 func first[T any](n int, all iter.Seq2[*T, error]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,19 +37,32 @@ func (l *lookup) id(ctx context.Context, text string) (string, error) {
 	if len(text) < shortest || isUUID(text) {
 		return text, nil
 	}
+	found, err := l.one(ctx, text)
+	switch {
+	case err != nil:
+		return "", err
+	case found == nil:
+		return text, nil
+	}
+	return string(found.TaskID), nil
+}
+
+// one returns the task with an id or its beginning; nil if the server is no Parley hub, or has no such task.
+func (l *lookup) one(ctx context.Context, text string) (*adminjson.TaskInfo, error) {
 	found, err := l.matches(ctx, text, candidates+1)
 	if err != nil || len(found) == 0 {
-		return text, err
+		return nil, err
 	}
-	for i := range found {
-		if string(found[i].TaskID) == text {
-			return text, nil
-		}
+	same := slices.DeleteFunc(slices.Clone(found), func(t adminjson.TaskInfo) bool { return string(t.TaskID) != text })
+	switch {
+	case len(same) > 1: // of several owners, which the hub names in its error
+		return &adminjson.TaskInfo{TaskID: same[0].TaskID}, nil
+	case len(same) == 1:
+		return &same[0], nil
+	case len(found) == 1:
+		return &found[0], nil
 	}
-	if len(found) == 1 {
-		return string(found[0].TaskID), nil
-	}
-	return "", ambiguous(text, found)
+	return nil, ambiguous(text, found)
 }
 
 // matches returns tasks whose ids begin with text, none if the server is no Parley hub.

@@ -42,13 +42,27 @@ func (c *tasksWatchCmd) Run(in interrupts, o *OS) error {
 			return &exit{exitFailed, fmt.Errorf("interrupted; task %s continues", c.ID)}
 		}
 		if err != nil {
-			return err
+			return c.watchable(in.soft, cl, err)
 		}
 		if err := s.show.finish(); err != nil {
 			return err
 		}
 		return s.show.outcome(c.flags())
 	})
+}
+
+// watchable returns the error for a task that the caller does not have; for an administrator, with the command that
+// follows it.
+func (c *tasksWatchCmd) watchable(ctx context.Context, cl *client.Client, missing error) error {
+	if !c.onHub(cl) {
+		return missing
+	}
+	hub := c.hub()
+	other, err := hub.ofOthers(ctx, c.ID, missing)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("task %s belongs to another caller, %s; follow it with: parley watch --all%s --task %s", other.TaskID, other.Owner, hub.flags(), quote(string(other.TaskID)))
 }
 
 const (

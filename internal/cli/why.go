@@ -23,18 +23,32 @@ type whyCmd struct {
 }
 
 // Run prints why a task does not proceed.
-func (c *whyCmd) Run(ctx context.Context, o *OS) error {
-	scope, query := "", ""
-	if c.All {
-		scope, query = "all", "?scope=all"
-	}
-	id, err := (&lookup{&c.hubFlags, scope}).id(ctx, c.ID)
+func (c *whyCmd) Run(in interrupts, o *OS) error {
+	info, err := c.find(in.soft)
 	if err != nil {
 		return err
 	}
-	return (&asking[adminjson.TaskInfo]{
-		hubFlags: &c.hubFlags, request: "GET " + taskPath(id) + query, format: c.format, text: c.why,
-	}).print(ctx, o)
+	if c.data() {
+		return c.encode(o.Stdout, info)
+	}
+	_, err = io.WriteString(o.Stdout, c.why(info))
+	return err
+}
+
+// find returns the caller's task, or that of another owner for an administrator.
+func (c *whyCmd) find(ctx context.Context) (*adminjson.TaskInfo, error) {
+	if c.All {
+		return c.inspect(ctx, c.ID, "")
+	}
+	id, err := (&lookup{hubFlags: &c.hubFlags}).id(ctx, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	var info adminjson.TaskInfo
+	if err := c.ask(ctx, "GET "+taskPath(id), nil, &info); err != nil {
+		return c.ofOthers(ctx, id, err)
+	}
+	return &info, nil
 }
 
 // taskPath returns the path of a task in the hub's own interface.
@@ -43,18 +57,41 @@ func taskPath(id string) string { return adminapi.Root + "/tasks/" + url.PathEsc
 // why describes a task and why it does not proceed.
 func (f *hubFlags) why(info *adminjson.TaskInfo) string {
 	since := max(0, time.Since(info.ChangedAt)).Round(time.Second)
-	head := fmt.Sprintf("task %s of agent %s: %s", plain(string(info.TaskID)), plain(info.Agent), stateName(a2a.TaskState(info.State)))
-	at := ""
-	if info.TraceURL != "" {
-		at = "trace: " + plain(info.TraceURL) + "\n"
-	}
+	text := fmt.Sprintf("task %s of agent %s: %s", plain(string(info.TaskID)), plain(info.Agent), stateName(a2a.TaskState(info.State)))
 	switch {
 	case a2a.TaskState(info.State).Terminal():
-		return fmt.Sprintf("%s, ended %v ago\n%s", head, since, at)
+		text += fmt.Sprintf(", ended %v ago\n", since)
+		if info.Reason != "" {
+			text += "reason: " + indented(info.Reason) + "\n"
+		}
 	case info.Waiting == nil:
-		return fmt.Sprintf("%s for %v; this hub does not say why\n%s", head, since, at)
+		text += fmt.Sprintf(" for %v; this hub does not say why\n", since)
+	default:
+		text += fmt.Sprintf(" for %v\n%s\n", since, f.reason(info.Waiting))
+		if q := info.QuietSince; q != nil && info.Waiting.Code == adminjson.Runs {
+			text += fmt.Sprintf("no output for %v\n", max(0, time.Since(*q)).Round(time.Second))
+		}
 	}
-	return fmt.Sprintf("%s for %v\n%s\n%s", head, since, f.reason(info.Waiting), at)
+	if b := behind(info.Waiting); b != nil {
+		text += fmt.Sprintf("→ parley why %s%s\n", quote(plain(string(b.TaskID))), f.flags())
+	}
+	if info.TraceURL != "" {
+		text += "trace: " + plain(info.TraceURL) + "\n"
+	}
+	return text
+}
+
+// behind returns the task that holds another one up, if nothing else helps that one.
+func behind(w *adminjson.Waiting) *adminjson.Blocker {
+	if w == nil || w.Command != "" {
+		return nil
+	}
+	return w.Behind
+}
+
+// indented makes a text printable below a heading.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(printable(text)), "\n", "\n    ")
 }
 
 // reason says why a task does not proceed, and what helps.
