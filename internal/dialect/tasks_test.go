@@ -183,9 +183,9 @@ func TestListStates(t *testing.T) {
 func TestListRefused(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ params, field, problem string }{
-		{`{"pageSize":0}`, "pageSize", "1 to 100"},
-		{`{"pageSize":101}`, "pageSize", "1 to 100"},
-		{`{"page_size":-1}`, "page_size", "1 to 100"},
+		{`{"pageSize":0}`, "pageSize", "between 1 and 100"},
+		{`{"pageSize":101}`, "pageSize", "between 1 and 100"},
+		{`{"page_size":-1}`, "page_size", "between 1 and 100"},
 		{`{"pageSize":"x"}`, "pageSize", "integer"},
 		{`{"historyLength":-1}`, "historyLength", "negative"},
 		{`{"statusTimestampAfter":"yesterday"}`, "statusTimestampAfter", "RFC 3339"},
@@ -198,8 +198,8 @@ func TestListRefused(t *testing.T) {
 		wantField(t, err, tc.field, tc.problem)
 	}
 	for _, tc := range []struct{ query, field, problem string }{
-		{"pageSize=0", "pageSize", "1 to 100"},
-		{"pageSize=1000", "pageSize", "1 to 100"},
+		{"pageSize=0", "pageSize", "between 1 and 100"},
+		{"pageSize=1000", "pageSize", "between 1 and 100"},
 		{"page_size=ten", "page_size", "integer"},
 		{"status=SLEEPING", "status", "state"},
 		{"includeArtifacts=maybe", "includeArtifacts", "true or false"},
