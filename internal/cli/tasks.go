@@ -69,7 +69,7 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 			if other, err = hub.ofOthers(in.soft, c.ID, err); err == nil && !c.data() {
 				return c.printInfo(other, o)
 			}
-			if err == nil { // data has one form, whoever owns the task
+			if err == nil { // data has one form for all owners
 				task, err = a2aTask(other)
 			}
 		}
@@ -108,7 +108,7 @@ func a2aTask(info *adminjson.TaskInfo) (*a2a.Task, error) {
 	return t, nil
 }
 
-// facts writes what is known about a task besides its messages. info is nil for a server that is no Parley hub.
+// facts writes the properties of a task without its messages. info is nil for a server that is no Parley hub.
 func (c *tasksGetCmd) facts(w io.Writer, task *a2a.Task, info *adminjson.TaskInfo) error {
 	if info == nil {
 		info = new(adminjson.TaskInfo)

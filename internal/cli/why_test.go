@@ -114,8 +114,8 @@ func withWorker(s a2a.TaskState) func(*testing.T) func() *adminjson.Waiting {
 	}
 }
 
-// TestPermission: a task that waits for a sign-in elsewhere names what its agent asks of the caller, and not the inbox, which
-// has no item for it.
+// TestPermission: a task that waits for a sign-in elsewhere shows the request of its agent, and not the inbox, which has no
+// item for it.
 func TestPermission(t *testing.T) {
 	t.Parallel()
 	b := new(bus.Memory)

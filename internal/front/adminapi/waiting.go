@@ -128,8 +128,8 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 	return reason(adminjson.Runs, "", "agent %q is working on it", name)
 }
 
-// permission returns who must permit what a task waits for, and how: a person by the approval in the inbox, or
-// the caller at the place that the agent names.
+// permission returns the reason of a task that waits for a permission: an approval in the inbox, or a sign-in of the
+// caller elsewhere.
 func (w *waits) permission(t *task.Head, name task.Agent) *adminjson.Waiting {
 	if it := w.approval(t); it != nil {
 		command := w.ifAllowed(policy.Request{Op: policy.AdminInbox}, "parley inbox approve "+ShellWord(string(it.ID)))
