@@ -14,69 +14,10 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 )
 
-// Confirmed messages of many goroutines survive kill -9. For the others the error is
-// ErrUnknown, not a refusal.
-func TestKillLosesNothing(t *testing.T) {
-	s := rabbittest.Start(t)
-	b, q := newBus(t, s.VHost(t)), bus.Queue("q")
-	mustPublish(t, b, q, "first")
-	s.Sync(t)
-	var (
-		mu        sync.Mutex
-		confirmed []string
-		owned     sync.WaitGroup
-	)
-	ctx, stop := context.WithCancel(t.Context())
-	enough := make(chan struct{}, 1)
-	for g := range 32 {
-		owned.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
-				id := fmt.Sprintf("%d-%d", g, i)
-				err := b.Publish(ctx, q, envelope(id))
-				switch {
-				case err == nil:
-					mu.Lock()
-					if confirmed = append(confirmed, id); len(confirmed) == 500 {
-						enough <- struct{}{}
-					}
-					mu.Unlock()
-				case !errors.Is(err, bus.ErrUnknown) && !errors.Is(err, bus.ErrUnavailable):
-					t.Errorf("Publish = %v, want ErrUnknown or ErrUnavailable", err)
-				}
-			}
-		})
-	}
-	<-enough
-	s.Kill()
-	stop()
-	owned.Wait()
-	s.Launch(t)
-	missing := map[string]bool{"first": true}
-	for _, id := range confirmed {
-		missing[id] = true
-	}
-	t.Logf("%d confirmed", len(missing))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for d, err := range b.Receive(ctx, bus.Subscription{At: q, Prefetch: 100}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		delete(missing, d.ID)
-		if err := d.Ack(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if len(missing) == 0 {
-			return
-		}
-	}
-	t.Errorf("%d confirmed messages are lost", len(missing))
-}
-
-// A frozen or full broker blocks no caller beyond its time; many publishers fill every buffer
+// nothingHangs wants a frozen or full broker to block no caller beyond its time. Many publishers fill every buffer
 // on the way.
-func TestNothingHangs(t *testing.T) {
-	s := rabbittest.Start(t)
+func nothingHangs(t *testing.T, s *rabbittest.Server) {
+	t.Helper()
 	b, q := newBus(t, s.VHost(t)), bus.Queue("q")
 	b.Timeout = time.Hour // a call that ignores its context hangs
 	mustPublish(t, b, q, "1")

@@ -2,6 +2,7 @@ package amqpbus_test
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/parley-a2a/parley/internal/bus"
 	"github.com/parley-a2a/parley/internal/bus/amqpbus"
+	"github.com/parley-a2a/parley/internal/testing/linktest"
 	"github.com/parley-a2a/parley/internal/testing/rabbittest"
 	"github.com/parley-a2a/parley/internal/testing/suite/bustest"
 	"github.com/parley-a2a/parley/internal/testing/testenv"
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestSuite shares one broker, and a second one for the tests that need a broker alone; these
-// run one after the other.
+// run one after the other. In the other tests of an outage the broker is out of reach, which is the same to a bus.
 func TestSuite(t *testing.T) {
 	t.Parallel()
 	shared := rabbittest.Shared(t)
@@ -32,23 +34,55 @@ func TestSuite(t *testing.T) {
 		own = rabbittest.Start(t)
 	}
 	var exclusive sync.Mutex
-	bustest.Run(t, bustest.Features{Durable: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
-		if !strings.Contains(alone, "/"+path.Base(t.Name())+"/") {
-			return onBroker(shared, shared.VHost(t))
-		}
+	lock := func(t *testing.T) {
+		t.Helper()
 		testenv.Long(t, "a test with a RabbitMQ of its own")
 		exclusive.Lock()
 		t.Cleanup(exclusive.Unlock)
-		b := onBroker(own, own.VHost(t))
-		harm(t, own, b)
-		return b
+	}
+	bustest.Run(t, bustest.Features{Durable: true, HidesHeld: true}, func(t *testing.T) *bustest.Broker {
+		name := "/" + path.Base(t.Name()) + "/"
+		switch {
+		case strings.Contains(alone, name):
+			lock(t)
+			b := onBroker(own.VHost(t))
+			harm(t, own, b)
+			return b
+		case strings.Contains(unreachable, name):
+			return behindLink(t, shared)
+		default:
+			return onBroker(shared.VHost(t))
+		}
+	})
+	t.Run("NothingHangs", func(t *testing.T) {
+		t.Parallel()
+		lock(t)
+		nothingHangs(t, own)
 	})
 }
 
 // alone are the tests that stop or fill the broker, and Once. Once counts deliveries: under the
 // load of other tests RabbitMQ may close its connection with an internal error (541), and then
 // redelivers.
-const alone = "/Once/Restart/PublishDuringOutage/PublishAcrossOutage/NothingLost/HoldAcrossOutage/CloseDuringOutage/Full/"
+const alone = "/Once/Restart/NothingLost/Full/"
+
+// unreachable are the tests of an outage that need no restart of the broker.
+const unreachable = "/PublishDuringOutage/PublishAcrossOutage/HoldAcrossOutage/CloseDuringOutage/"
+
+// behindLink returns a virtual host of s behind a link, which refuses connections while the broker is stopped.
+func behindLink(t *testing.T, s *rabbittest.Server) *bustest.Broker {
+	t.Helper()
+	u, err := url.Parse(s.VHost(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := linktest.New(t, u.Host)
+	u.Host = link.Addr()
+	b := onBroker(u.String())
+	b.Stop = func(*testing.T) { link.Refuse(true) }
+	b.Start = func(*testing.T) { link.Refuse(false) }
+	return b
+}
 
 // harm makes the broker of b stoppable and fillable. The broker is restored when t ends.
 func harm(t *testing.T, s *rabbittest.Server, b *bustest.Broker) {
@@ -71,7 +105,7 @@ func harm(t *testing.T, s *rabbittest.Server, b *bustest.Broker) {
 	})
 }
 
-func onBroker(s *rabbittest.Server, address string) *bustest.Broker {
+func onBroker(address string) *bustest.Broker {
 	return &bustest.Broker{
 		URL:  address,
 		Open: func(t *testing.T) bus.Bus { return newBus(t, address) },

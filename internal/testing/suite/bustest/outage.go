@@ -149,7 +149,10 @@ func (x *bed) insist(ctx context.Context, b bus.Bus, id string) bool {
 	return false
 }
 
-// testNothingLost restarts the broker while envelopes are published and not received. Then it
+// senders is the number of goroutines that publish in testNothingLost.
+const senders = 8
+
+// testNothingLost restarts the broker while many goroutines publish and none receives. Then it
 // receives all confirmed envelopes.
 func testNothingLost(x *bed) {
 	if !x.restarts() || !x.f.Durable {
@@ -157,36 +160,40 @@ func testNothingLost(x *bed) {
 	}
 	sender, b := x.open(), x.open()
 	ctx, stop := context.WithCancel(x.context())
-	tried, ids := make(chan struct{}), []string(nil)
+	tried := make(chan string) // the id of an envelope, or "" if it may be lost
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer stop()
-	wg.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
-			id := fmt.Sprint("a", i)
-			try, cancel := context.WithTimeout(ctx, time.Second)
-			if sender.Publish(try, queue, letter(id)) == nil {
+	for s := range senders {
+		wg.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				id := fmt.Sprintf("a%d-%d", s, i)
+				try, cancel := context.WithTimeout(ctx, time.Second)
+				if sender.Publish(try, queue, letter(id)) != nil {
+					id = ""
+				}
+				cancel()
+				select {
+				case tried <- id:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	var ids []string
+	try := func(n int) {
+		for range n {
+			if id := <-tried; id != "" {
 				ids = append(ids, id)
 			}
-			cancel()
-			select {
-			case tried <- struct{}{}:
-			case <-ctx.Done():
-			}
 		}
-	})
-	for range 20 {
-		<-tried
 	}
+	try(20 * senders)
 	x.b.Stop(x.T)
-	<-tried // began before
-	<-tried
-	<-tried
+	try(3 * senders) // some began before
 	x.b.Start(x.T)
 	x.publish(b, queue, "after")
-	for range 20 {
-		<-tried
-	}
+	try(20 * senders)
 	stop()
 	wg.Wait()
 	x.Logf("%d confirmed", len(ids))
