@@ -219,7 +219,7 @@ func (c *campaign) lostHint() error {
 	case got := <-read:
 		completed(c.t, got)
 		return nil
-	case <-time.After(30 * time.Second):
+	case <-ctx.Done():
 		return wrong("a reader misses the end of a task that has ended")
 	}
 }
