@@ -160,6 +160,18 @@ func (w *writer) foundLog() (wrong, err error) {
 	return nil, err
 }
 
+// KeysFrom makes the database take the keys of new tasks from the home: a task keeps its key in another shard.
+func (db *DB) KeysFrom(ctx context.Context, home *DB) error {
+	err := db.write(ctx, func(w *writer) error {
+		w.home, w.nextKey, w.lastKey = home, 0, 0
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keys of a shard: %w", err)
+	}
+	return nil
+}
+
 // AddShard adds a database to the shards that a home knows, with the lowest number that is free. A database that
 // is there keeps its number.
 func (db *DB) AddShard(ctx context.Context, name string) (number int, err error) {
@@ -448,18 +460,36 @@ func SameDatabase(a, b string) bool {
 	return err == nil && err2 == nil && x.String() == y.String()
 }
 
-// HeadOf returns the head of the task with a key, or task.ErrNotFound.
-func (t Tasks) HeadOf(ctx context.Context, key task.Key) (task.Head, error) {
-	var found []task.Head
-	err := t.db.read(ctx, func(c *conn) (err error) {
-		found, err = shared{}.Heads(c, []int64{int64(key)})
+var qOwnerOf = prepared("SELECT o.name FROM tasks t JOIN owners o ON o.id = t.owner WHERE t.key = $1")
+
+// OwnerOf returns the owner of the task with a key; false if the database has no such task.
+func (t Tasks) OwnerOf(ctx context.Context, key task.Key) (owner task.Owner, found bool, err error) {
+	err = t.db.read(ctx, func(c *conn) error {
+		s := c.start(qOwnerOf)
+		s.int(int64(key))
+		if found = s.next(); found {
+			owner = task.Owner(s.Text())
+		}
+		return s.err
+	})
+	if err != nil {
+		return "", false, fmt.Errorf("owner of task %d: %w", key, err)
+	}
+	return owner, found, nil
+}
+
+// HeadsOf returns the heads of tasks; those that the database does not have are missing.
+func (t Tasks) HeadsOf(ctx context.Context, keys []task.Key) (found []task.Head, err error) {
+	all := make([]int64, len(keys))
+	for i, key := range keys {
+		all[i] = int64(key)
+	}
+	err = t.db.read(ctx, func(c *conn) (err error) {
+		found, err = shared{}.Heads(c, all)
 		return err
 	})
-	if err == nil && len(found) == 0 {
-		err = task.ErrNotFound
-	}
 	if err != nil {
-		return task.Head{}, fmt.Errorf("head of task %d: %w", key, err)
+		return nil, fmt.Errorf("heads of %d tasks: %w", len(keys), err)
 	}
-	return found[0], nil
+	return found, nil
 }

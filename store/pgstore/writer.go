@@ -39,8 +39,9 @@ type writer struct {
 	follower *follower
 	scopes   tables.Scopes
 	counters tables.Counters
-	// The keys from nextKey up to lastKey, exclusive, are free for new tasks.
+	// The keys from nextKey up to lastKey, exclusive, are free for new tasks. In a shard, they are from home.
 	nextKey, lastKey int64
+	home             *DB
 	moments          sqlstore.Moments
 	// ending is set once the end of the transaction was sent.
 	ending bool
@@ -270,11 +271,24 @@ func (w *writer) applyAll(batch []*request) error {
 
 var qTakeKeys = prepared("SELECT nextval('task_keys')")
 
+// takeKeys returns the first key of a block.
+func (w *writer) takeKeys() (first int64, err error) {
+	if w.home == nil {
+		s := w.conn.start(qTakeKeys)
+		return s.only()
+	}
+	err = w.home.read(context.Background(), func(c *conn) error {
+		s := c.start(qTakeKeys)
+		first, err = s.only()
+		return err
+	})
+	return first, err
+}
+
 // takeKey returns the key for the next new task.
 func (w *writer) takeKey() (int64, error) {
 	if w.nextKey == w.lastKey {
-		s := w.conn.start(qTakeKeys)
-		first, err := s.only()
+		first, err := w.takeKeys()
 		if err != nil {
 			return 0, fmt.Errorf("take keys: %w", err)
 		}

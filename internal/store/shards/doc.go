@@ -9,8 +9,8 @@
 // place does not change: another database moves no owner. Every operation of an owner uses one shard, whose
 // promises are those of package pgstore.
 //
-// The key of a task names its shard in the bits above the lowest 40. In the shard, it has only those, so that a
-// database with tasks can become a home.
+// The keys of all shards are from one sequence, that of the home, so that a task has the same key in any of them. A
+// hub knows the owner of a task that it has seen by its key; otherwise it asks the shards.
 //
 // The home decides which hubs are members. Each has a row in every shard as well, which a transaction that
 // writes locks, so that it fences there. A hub whose lease has ended is ended in each shard that answers before

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -10,80 +11,73 @@ import (
 
 // PutHook implements task.Hooks.
 func (t Tasks) PutHook(ctx context.Context, h *task.Hook) error {
-	return t.use(h.Task, func(in pgstore.Tasks, inside task.Key) error {
-		hook := *h
-		hook.Task = inside
-		return in.PutHook(ctx, &hook)
-	})
+	return t.ofTask(ctx, h.Task, func(in pgstore.Tasks) error { return in.PutHook(ctx, h) })
 }
 
 // Hooks implements task.Hooks.
 func (t Tasks) Hooks(ctx context.Context, key task.Key, after string, limit int) (all []task.Hook, err error) {
-	err = t.use(key, func(in pgstore.Tasks, inside task.Key) (err error) {
-		all, err = in.Hooks(ctx, inside, after, limit)
+	err = t.ofTask(ctx, key, func(in pgstore.Tasks) (err error) {
+		all, err = in.Hooks(ctx, key, after, limit)
 		return err
 	})
-	for i := range all {
-		all[i].Task = key
-	}
 	return all, missing(err)
 }
 
 // DropHook implements task.Hooks.
 func (t Tasks) DropHook(ctx context.Context, ref task.HookRef) error {
-	return missing(t.use(ref.Task, func(in pgstore.Tasks, inside task.Key) error {
-		return in.DropHook(ctx, task.HookRef{Task: inside, ID: ref.ID})
-	}))
-}
-
-// refInside returns the position in the shard that follows a position in all shards.
-func (s *shard) refInside(after task.HookRef) task.HookRef {
-	if number, key := local(after.Task); number == s.number {
-		return task.HookRef{Task: key, ID: after.ID}
-	}
-	return task.HookRef{Task: s.inside(after.Task)}
+	return missing(t.ofTask(ctx, ref.Task, func(in pgstore.Tasks) error { return in.DropHook(ctx, ref) }))
 }
 
 // Unsettled implements task.HookWork.
 func (t Tasks) Unsettled(ctx context.Context, after task.HookRef, limit int) ([]task.Hooked, error) {
-	return pages(t.DB, after.Task, limit, func(s *shard, in pgstore.Tasks, _ task.Key, limit int) ([]task.Hooked, error) {
-		all, err := in.Unsettled(ctx, s.refInside(after), limit)
-		return s.hookeds(all), err
+	return pages(ctx, t.DB, hooksFrom(after, limit), func(in pgstore.Tasks, after task.HookRef) ([]task.Hooked, error) {
+		return in.Unsettled(ctx, after, limit)
 	})
+}
+
+// hooksFrom reads hooks in the order of their refs.
+func hooksFrom(after task.HookRef, limit int) paging[task.Hooked, task.HookRef] {
+	return paging[task.Hooked, task.HookRef]{
+		after: after, limit: limit,
+		head:     func(h *task.Hooked) *task.Head { return &h.Head },
+		position: func(h *task.Hooked) task.HookRef { return task.HookRef{Task: h.Task, ID: h.ID} },
+		order: func(a, b task.HookRef) int {
+			return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.ID, b.ID))
+		},
+	}
 }
 
 // Advance implements task.HookWork. The steps of each shard are stored together.
 func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
-	var errs []error
-	for _, s := range t.all {
-		var here []task.HookStep
-		for _, step := range steps {
-			if number, inside := local(step.Task); number == s.number {
-				step.Task = inside
-				here = append(here, step)
-			}
-		}
-		if len(here) > 0 {
-			errs = append(errs, s.use(func(in pgstore.Tasks) error { return in.Advance(ctx, here) }))
-		}
+	keys := make([]task.Key, len(steps))
+	for i := range steps {
+		keys[i] = steps[i].Task
 	}
-	return errors.Join(errs...)
+	var errs []error
+	err := t.ofTasks(ctx, keys, func(s *shard, at []int) error {
+		here := make([]task.HookStep, len(at))
+		for i, j := range at {
+			here[i] = steps[j]
+		}
+		errs = append(errs, s.use(func(in pgstore.Tasks) error { return in.Advance(ctx, here) }))
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
 }
 
 // FindHooks implements task.HookAdmin.
 func (t Tasks) FindHooks(ctx context.Context, q *task.HookQuery) ([]task.Hooked, error) {
-	return pages(t.DB, q.After.Task, q.Limit, func(s *shard, in pgstore.Tasks, _ task.Key, limit int) ([]task.Hooked, error) {
+	return pages(ctx, t.DB, hooksFrom(q.After, q.Limit), func(in pgstore.Tasks, after task.HookRef) ([]task.Hooked, error) {
 		here := *q
-		here.After, here.Limit = s.refInside(q.After), limit
-		all, err := in.FindHooks(ctx, &here)
-		return s.hookeds(all), err
+		here.After = after
+		return in.FindHooks(ctx, &here)
 	})
 }
 
 // DeadLetters implements task.HookAdmin.
 func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) (all []task.DeadLetter, err error) {
-	err = t.use(ref.Task, func(in pgstore.Tasks, inside task.Key) (err error) {
-		all, err = in.DeadLetters(ctx, task.HookRef{Task: inside, ID: ref.ID})
+	err = t.ofTask(ctx, ref.Task, func(in pgstore.Tasks) (err error) {
+		all, err = in.DeadLetters(ctx, ref)
 		return err
 	})
 	return all, missing(err)
@@ -91,13 +85,9 @@ func (t Tasks) DeadLetters(ctx context.Context, ref task.HookRef) (all []task.De
 
 // Revive implements task.HookAdmin.
 func (t Tasks) Revive(ctx context.Context, ref task.HookRef) (h task.Hooked, err error) {
-	s, inside, err := t.with(ref.Task)
-	if err != nil {
-		return h, err
-	}
-	err = s.use(func(in pgstore.Tasks) (err error) {
-		h, err = in.Revive(ctx, task.HookRef{Task: inside, ID: ref.ID})
+	err = t.ofTask(ctx, ref.Task, func(in pgstore.Tasks) (err error) {
+		h, err = in.Revive(ctx, ref)
 		return err
 	})
-	return s.hooked(h), err
+	return h, err
 }

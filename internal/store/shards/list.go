@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/parley-a2a/parley/internal/store/sqlstore"
@@ -20,49 +19,26 @@ func (t Tasks) List(ctx context.Context, q *task.Query) (page task.ListPage, err
 	if q.AllOwners {
 		return t.merged(ctx, q)
 	}
-	s, err := t.of(ctx, q.Owner)
-	if err == nil && s == nil && q.IDPrefix != "" && q.After.Key != 0 {
-		err = fmt.Errorf("list tasks: %w", task.ErrNotFound)
-	}
-	if s == nil || err != nil {
-		return page, err
-	}
-	return s.list(ctx, q)
-}
-
-// list lists tasks of a shard.
-func (s *shard) list(ctx context.Context, q *task.Query) (page task.ListPage, err error) {
-	here := *q
-	if here.After, err = s.cursor(q); err != nil {
-		return page, fmt.Errorf("list tasks: %w", err)
-	}
-	err = s.use(func(in pgstore.Tasks) (err error) {
-		page, err = in.List(ctx, &here)
+	placed := false
+	err = t.at(ctx, q.Owner, t.owners.find, func(s *shard) error {
+		placed = true
+		page, err = t.listOf(ctx, s, q)
 		return err
 	})
-	page.Heads = s.heads(page.Heads)
+	if !placed && isMissing(err) && (q.IDPrefix == "" || q.After.Key == 0) {
+		err = nil
+	}
 	return page, err
 }
 
-// cursor returns the position in a shard that follows a position in all shards.
-func (s *shard) cursor(q *task.Query) (task.Cursor, error) {
-	number, key := local(q.After.Key)
-	switch at := q.After.At; {
-	case q.After == (task.Cursor{}):
-		return q.After, nil
-	case number == s.number && (key != 0 || q.IDPrefix == ""):
-		return task.Cursor{At: at, Key: key}, nil
-	case q.IDPrefix != "":
-		return task.Cursor{}, fmt.Errorf("continue after task %d: %w", q.After.Key, task.ErrNotFound)
-	case number > s.number:
-		return task.Cursor{At: at, Key: math.MaxInt64}, nil
-	default: // no key is less
-		return task.Cursor{At: at, Key: min(1, q.After.Key)}, nil
-	}
-}
-
-func (Tasks) listOf(ctx context.Context, s *shard, q *task.Query) (task.ListPage, error) {
-	return s.list(ctx, q)
+// listOf lists tasks of a shard.
+func (t Tasks) listOf(ctx context.Context, s *shard, q *task.Query) (page task.ListPage, err error) {
+	err = s.use(func(in pgstore.Tasks) (err error) {
+		page, err = in.List(ctx, q)
+		return err
+	})
+	t.keys.addAll(page.Heads)
+	return page, err
 }
 
 // merged lists tasks of all owners.
@@ -83,9 +59,14 @@ func (t Tasks) merged(ctx context.Context, q *task.Query) (page task.ListPage, e
 		if err != nil {
 			return err
 		}
-		if page.Heads = append(page.Heads, here.Heads...); here.More && len(here.Heads) > 0 {
+		if here.More && len(here.Heads) > 0 {
 			ends = append(ends, here.Heads[len(here.Heads)-1])
 		}
+		heads, err := t.placed(ctx, s, here.Heads)
+		if err != nil {
+			return err
+		}
+		page.Heads = append(page.Heads, heads...)
 		page.Total += here.Total
 		page.Partial = page.Partial || here.Partial
 		return nil
@@ -99,8 +80,11 @@ func (t Tasks) merged(ctx context.Context, q *task.Query) (page task.ListPage, e
 	}
 	n := min(len(page.Heads), q.Limit)
 	for i := range ends { // heads after it may follow
-		end, _ := slices.BinarySearchFunc(page.Heads, ends[i], order)
-		n = min(n, end+1)
+		end, found := slices.BinarySearchFunc(page.Heads, ends[i], order)
+		if found {
+			end++
+		}
+		n = min(n, end)
 	}
 	page.More = n < len(page.Heads) || len(ends) > 0
 	page.Heads = page.Heads[:n]
@@ -113,14 +97,9 @@ func newestFirst(a, b task.Head) int {
 
 func keyFirst(a, b task.Head) int { return cmp.Compare(b.Key, a.Key) }
 
-// byID orders heads as a list of ids: UUIDs first. Tasks of one shard with the same id stay in order.
+// byID orders heads as a list of ids: UUIDs first.
 func byID(a, b task.Head) int {
-	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.ID, b.ID), cmp.Compare(shardOf(a.Key), shardOf(b.Key)))
-}
-
-func shardOf(key task.Key) int {
-	number, _ := local(key)
-	return number
+	return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Key, b.Key))
 }
 
 func rank(h *task.Head) int {
@@ -137,21 +116,23 @@ func (t Tasks) listIDs(ctx context.Context, q *task.Query) (func(context.Context
 		return t.listOf, nil
 	}
 	var last task.Head
-	err := t.use(q.After.Key, func(in pgstore.Tasks, inside task.Key) (err error) {
-		last, err = in.HeadOf(ctx, inside)
+	err := t.ofTask(ctx, q.After.Key, func(in pgstore.Tasks) error {
+		found, err := in.HeadsOf(ctx, []task.Key{q.After.Key})
+		if err == nil && len(found) == 0 {
+			err = task.ErrNotFound
+		}
+		if err == nil {
+			last = found[0]
+		}
 		return err
 	})
-	last.Key = q.After.Key
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s *shard, q *task.Query) (task.ListPage, error) {
-		if s.number == shardOf(last.Key) {
-			return s.list(ctx, q)
-		}
 		here := *q
 		for here.After = (task.Cursor{}); ; {
-			page, err := s.list(ctx, &here)
+			page, err := t.listOf(ctx, s, &here)
 			if err != nil || len(page.Heads) == 0 {
 				return page, err
 			}

@@ -119,7 +119,10 @@ func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
 	for _, s := range db.all[1:] {
 		wg.Go(func() {
 			for {
-				_ = s.met(s.db.Listen(ctx, func(h cluster.Hint) { f(s.hint(h)) })) // begins with a hint that names all
+				_ = s.met(s.db.Listen(ctx, func(h cluster.Hint) {
+					h.Members = false // of a shard, they mean nothing
+					f(h)
+				})) // begins with a hint that names all
 				if backoff.Sleep(ctx, tryEvery/4) != nil {
 					return
 				}

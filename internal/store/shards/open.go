@@ -37,6 +37,7 @@ type DB struct {
 	// all are the shards in the order of their numbers. Some may be missing, the home never is.
 	all    []*shard
 	owners owners
+	keys   keys
 	members
 
 	stop context.CancelFunc
@@ -83,6 +84,9 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	}
 	slices.SortFunc(db.all, func(a, b *shard) int { return cmp.Compare(a.number, b.number) })
 	for i, s := range db.all[1:] {
+		if err := s.db.KeysFrom(ctx, db.home().db); err != nil {
+			return nil, err
+		}
 		if s.number == db.all[i].number {
 			return nil, fmt.Errorf("%s and %s are the same database", db.all[i].db.Name(), s.db.Name())
 		}

@@ -3,7 +3,6 @@ package shards
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
@@ -31,24 +30,20 @@ func (db *DB) Parts(keep time.Duration) *Parts {
 	return p
 }
 
-// use lets f use the parts in the shard of an owner.
-func (p *Parts) use(owner task.Owner, f func(*pgstore.Parts) error) error {
-	s, err := p.db.owners.find(context.Background(), owner)
-	if err == nil && s == nil {
+// use lets f use the parts in the shard of an owner, which the owner keeps meanwhile.
+func (p *Parts) use(owner task.Owner, find func(context.Context, task.Owner) (*shard, error), f func(*pgstore.Parts) error) error {
+	err := p.db.at(context.Background(), owner, find, func(s *shard) error {
+		return s.use(func(pgstore.Tasks) error { return f(p.all[s.number]) })
+	})
+	if isMissing(err) {
 		err = blobstore.ErrNotFound
 	}
-	if err != nil {
-		return err
-	}
-	return s.use(func(pgstore.Tasks) error { return f(p.all[s.number]) })
+	return err
 }
 
 // Put implements blobstore.Store. A part is stored before its task.
 func (p *Parts) Put(k blobstore.Key, part blobstore.Part, r io.Reader) (got blobstore.Part, err error) {
-	if _, err := p.db.owners.place(context.Background(), k.Owner); err != nil {
-		return got, fmt.Errorf("store part: %w", err)
-	}
-	err = p.use(k.Owner, func(in *pgstore.Parts) (err error) {
+	err = p.use(k.Owner, p.db.owners.place, func(in *pgstore.Parts) (err error) {
 		got, err = in.Put(k, part, r)
 		return err
 	})
@@ -57,7 +52,7 @@ func (p *Parts) Put(k blobstore.Key, part blobstore.Part, r io.Reader) (got blob
 
 // Link implements blobstore.Store.
 func (p *Parts) Link(k blobstore.Key, from a2a.TaskID, d blobstore.Digest) (got blobstore.Part, err error) {
-	err = p.use(k.Owner, func(in *pgstore.Parts) (err error) {
+	err = p.use(k.Owner, p.db.owners.find, func(in *pgstore.Parts) (err error) {
 		got, err = in.Link(k, from, d)
 		return err
 	})
@@ -77,7 +72,7 @@ func (p *Parts) Defer(k blobstore.Key, d blobstore.Digest) { p.settle((*pgstore.
 func (p *Parts) Drop(k blobstore.Key, d blobstore.Digest) { p.settle((*pgstore.Parts).Drop, k, d) }
 
 func (p *Parts) settle(how func(*pgstore.Parts, blobstore.Key, blobstore.Digest), k blobstore.Key, d blobstore.Digest) {
-	_ = p.use(k.Owner, func(in *pgstore.Parts) error {
+	_ = p.use(k.Owner, p.db.owners.find, func(in *pgstore.Parts) error {
 		how(in, k, d)
 		return nil
 	})
@@ -85,7 +80,7 @@ func (p *Parts) settle(how func(*pgstore.Parts, blobstore.Key, blobstore.Digest)
 
 // Open implements blobstore.Store.
 func (p *Parts) Open(k blobstore.Key, d blobstore.Digest) (c *blobstore.Content, err error) {
-	err = p.use(k.Owner, func(in *pgstore.Parts) (err error) {
+	err = p.use(k.Owner, p.db.owners.find, func(in *pgstore.Parts) (err error) {
 		c, err = in.Open(k, d)
 		return err
 	})

@@ -24,6 +24,8 @@ type shard struct {
 	tasks  pgstore.Tasks
 	// away is set while the shard does not answer. The home never is: without it, all fails.
 	away atomic.Bool
+	// drained is set while the shard gets no new owners, and left once an owner has moved to another one.
+	drained, left atomic.Bool
 	// failed signals that an operation has failed, and renewed that the home knows the members.
 	failed, renewed wake.Signal
 	// holder is that of the membership; only the goroutine that runs keep and Rejoin use it.

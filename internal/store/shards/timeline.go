@@ -155,8 +155,7 @@ func (t Tasks) moments(ctx context.Context, page *task.TimelinePage, sp span) er
 				page.Oldest = r.Seq + i + 1
 				continue
 			}
-			s := t.shard(r.Number)
-			m.Seq, m.Key, m.Head = r.Seq+i, s.global(m.Key), s.head(m.Head)
+			m.Seq = r.Seq + i
 			page.Moments = append(page.Moments, m)
 		}
 	}

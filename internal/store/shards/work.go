@@ -23,20 +23,78 @@ func (db *DB) each(f func(*shard) error) error {
 	return nil
 }
 
-// pages reads up to limit items with keys above after, one shard after the other.
-func pages[T any](db *DB, after task.Key, limit int, read func(s *shard, in pgstore.Tasks, after task.Key, limit int) ([]T, error)) (all []T, err error) {
-	from, _ := local(after)
-	err = db.each(func(s *shard) error {
-		if s.number < from || len(all) >= limit && limit > 0 {
-			return nil
+// away is nil for the error of a shard that does not answer.
+func away(err error) error {
+	if errors.Is(err, task.ErrPartly) {
+		return nil
+	}
+	return err
+}
+
+// placed returns those of the heads that a shard has returned whose owners it has: an owner that moves has tasks
+// in two.
+func (db *DB) placed(ctx context.Context, s *shard, heads []task.Head) ([]task.Head, error) {
+	kept := heads[:0]
+	for i := range heads {
+		at, err := db.owners.find(ctx, heads[i].Owner)
+		if away(err) != nil {
+			return nil, err
 		}
-		return s.use(func(in pgstore.Tasks) error {
-			page, err := read(s, in, s.inside(after), limit-len(all))
-			all = append(all, page...)
-			return err
-		})
+		if at == s {
+			kept = append(kept, heads[i])
+		}
+	}
+	db.keys.addAll(kept)
+	return kept, nil
+}
+
+// paging reads items in the order of a position, up to a limit.
+type paging[T, P any] struct {
+	after    P
+	limit    int
+	head     func(*T) *task.Head
+	position func(*T) P
+	order    func(a, b P) int
+}
+
+// keysFrom reads items in the order of the keys of their tasks.
+func keysFrom[T any](after task.Key, limit int, head func(*T) *task.Head) paging[T, task.Key] {
+	return paging[T, task.Key]{after, limit, head, func(item *T) task.Key { return head(item).Key }, cmp.Compare[task.Key]}
+}
+
+// pages merges the items of all shards, without those of owners that a shard does not have. read returns up to
+// the limit.
+func pages[T, P any](ctx context.Context, db *DB, p paging[T, P], read func(in pgstore.Tasks, after P) ([]T, error)) (all []T, err error) {
+	err = db.each(func(s *shard) error {
+		for after, n := p.after, 0; ; {
+			var page []T
+			err := s.use(func(in pgstore.Tasks) (err error) {
+				page, err = read(in, after)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			for i := range page {
+				after = p.position(&page[i])
+				kept, err := db.placed(ctx, s, []task.Head{*p.head(&page[i])})
+				if err != nil {
+					return err
+				}
+				if len(kept) > 0 {
+					all, n = append(all, page[i]), n+1
+				}
+			}
+			if len(page) < p.limit || n >= p.limit {
+				return nil
+			}
+		}
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(all, func(a, b T) int { return p.order(p.position(&a), p.position(&b)) })
+	return all[:min(len(all), max(p.limit, 0))], nil
 }
 
 // some lets each shard do a job for up to limit items. It returns the number of the items.
@@ -54,20 +112,31 @@ func (db *DB) some(limit int, job func(in pgstore.Tasks, limit int) (int, error)
 	return done, err
 }
 
+func ofHead(h *task.Head) *task.Head { return h }
+
 // Due implements task.Work.
 func (t Tasks) Due(ctx context.Context, after task.Key, limit int) ([]task.Head, error) {
-	return pages(t.DB, after, limit, func(s *shard, in pgstore.Tasks, after task.Key, limit int) ([]task.Head, error) {
-		all, err := in.Due(ctx, after, limit)
-		return s.heads(all), err
+	return pages(ctx, t.DB, keysFrom(after, limit, ofHead), func(in pgstore.Tasks, after task.Key) ([]task.Head, error) {
+		return in.Due(ctx, after, limit)
 	})
 }
 
-// Stale implements task.Work.
-func (t Tasks) Stale(ctx context.Context, before task.Millis, limit int) ([]task.Head, error) {
-	return pages(t.DB, 0, limit, func(s *shard, in pgstore.Tasks, _ task.Key, limit int) ([]task.Head, error) {
-		all, err := in.Stale(ctx, before, limit)
-		return s.heads(all), err
+// Stale implements task.Work. While an owner moves, a page may be short.
+func (t Tasks) Stale(ctx context.Context, before task.Millis, limit int) (all []task.Head, err error) {
+	err = t.each(func(s *shard) error {
+		var found []task.Head
+		err := s.use(func(in pgstore.Tasks) (err error) {
+			found, err = in.Stale(ctx, before, limit)
+			return err
+		})
+		if err == nil {
+			found, err = t.placed(ctx, s, found)
+		}
+		all = append(all, found...)
+		return err
 	})
+	slices.SortStableFunc(all, func(a, b task.Head) int { return cmp.Compare(a.StatusAt, b.StatusAt) })
+	return all[:min(len(all), max(limit, 0))], err
 }
 
 // Sweep implements task.Sweeper.
@@ -98,7 +167,10 @@ func (t Tasks) Find(ctx context.Context, id a2a.TaskID) (all []task.Head, err er
 	err = t.each(func(s *shard) error {
 		err := s.use(func(in pgstore.Tasks) error {
 			found, err := in.Find(ctx, id)
-			all = append(all, s.heads(found)...)
+			if err == nil {
+				found, err = t.placed(ctx, s, found)
+			}
+			all = append(all, found...)
 			return err
 		})
 		if errors.Is(err, task.ErrPartly) {
