@@ -74,7 +74,7 @@ type commands struct {
 	Audit  auditCmd  `cmd:"" group:"Watch and repair a hub:" help:"Verify, list and export the audit log."`
 	Dead   deadCmd   `cmd:"" group:"Watch and repair a hub:" help:"List, replay and delete dead letters."`
 	Hubs   hubsCmd   `cmd:"" group:"Watch and repair a hub:" help:"List and drain the hubs that share a database."`
-	Shards shardsCmd `cmd:"" group:"Watch and repair a hub:" help:"List the databases of a log over several."`
+	Shards shardsCmd `cmd:"" group:"Watch and repair a hub:" help:"List, drain and rebalance the databases of a log over several."`
 
 	Backup  backupCmd  `cmd:"" group:"Move and keep data:" help:"Back up the data folder of a hub, even while it runs."`
 	Restore restoreCmd `cmd:"" group:"Move and keep data:" help:"Restore a data folder from a backup."`

@@ -12,7 +12,7 @@ import (
 // no result.
 var unprinted = []string{
 	"serve", "chat", "mcp", "mock", "agent run", "completion", "complete", "init", "backup", "restore", "export", "import",
-	"hubs drain", "health", "config check", "login", "contexts use", "contexts remove", "man", "audit export",
+	"hubs drain", "shards move", "shards drain", "health", "config check", "login", "contexts use", "contexts remove", "man", "audit export",
 }
 
 // TestFormatEverywhere checks that every command with a result prints it in the form that is asked for.

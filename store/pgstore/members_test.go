@@ -534,7 +534,9 @@ func TestHubsOfTheVersionBefore(t *testing.T) {
 	s.Exec(t, nameOf(url), `DELETE FROM parley.migrations WHERE step >= 6; UPDATE parley.sequence SET least = 1;
 		ALTER TABLE parley.sequence ADD next_key BIGINT NOT NULL DEFAULT 4097, ADD writer BIGINT NOT NULL DEFAULT 0,
 		ADD members BIGINT NOT NULL DEFAULT 0; DROP SEQUENCE parley.task_keys; DROP TABLE parley.moments, parley.task_words, parley.text_index,
-		parley.shard, parley.shards, parley.shard_owners, parley.shard_timeline; ALTER TABLE parley.timeline DROP at;
+		parley.shard, parley.shards, parley.shard_owners, parley.shard_timeline, parley.shard_moves, parley.shard_holds,
+		parley.shard_moving, parley.shard_changes; DROP FUNCTION parley.shard_task_changed, parley.shard_beside_changed,
+		parley.shard_sidecar_changed CASCADE; ALTER TABLE parley.timeline DROP at;
 		ALTER TABLE parley.hubs DROP slot, DROP view; ALTER TABLE parley.counters DROP slot, ADD PRIMARY KEY (scope, state);
 		ALTER TABLE parley.hooks RENAME COLUMN delivered TO told;
 		UPDATE parley.entries SET data = substr(data, 6); UPDATE parley.tasks SET rest = substr(rest, 6)`)

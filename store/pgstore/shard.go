@@ -48,7 +48,7 @@ var (
 	qShard       = prepared("SELECT log, number FROM shard WHERE one = 1")
 	qSetShard    = prepared("INSERT INTO shard VALUES (1, $1, $2)")
 	qAnyTask     = prepared("SELECT count(*) FROM (SELECT FROM owners LIMIT 1) one")
-	qSetLeast    = prepared("UPDATE sequence SET least = 10 WHERE least < 10")
+	qSetLeast    = prepared("UPDATE sequence SET least = 12 WHERE least < 12")
 	qShards      = prepared("SELECT number, name, (SELECT count(*) FROM shard_owners o WHERE o.number = s.number) FROM shards s ORDER BY number")
 	qAddShard    = prepared("INSERT INTO shards VALUES ($1, $2, 0)")
 	qNameShard   = prepared("UPDATE shards SET name = $2 WHERE number = $1 AND name <> $2")

@@ -5,10 +5,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
 // owners are the owners of TestShards.
@@ -102,5 +104,72 @@ func TestShards(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// An owner that sends messages through two hubs moves to another database, on the command of an operator. No request
+// fails. A drained database has no owners.
+func TestShardsMove(t *testing.T) {
+	t.Parallel()
+	testenv.Long(t, "moving fifteen owners that work")
+	server := pgtest.Shared(t)
+	home := server.Database(t)
+	keys := "auth:\n  api_keys:\n    root-key-0123456789: {agent_id: root, roles: [admin]}\n"
+	for i := range owners {
+		keys += fmt.Sprintf("    %s: {agent_id: owner%d}\n", ownerKey(i), i)
+	}
+	store := fmt.Sprintf("{home: %q, databases: [%[1]q, %q]}", home, server.Database(t))
+	var hubs []*member
+	for _, id := range []string{"a", "b"} {
+		config := fmt.Sprintf("log: {level: info}\nstore: %s\nhub_id: %s\nmaster_key: %q\n%s", store, id, key, keys)
+		hubs = append(hubs, &member{hubtest.Start(t, hubtest.Options{Config: config}), t, id})
+	}
+	for i := range owners {
+		if status, _ := hubs[i%2].as(i, "hello"); status != http.StatusOK {
+			t.Fatalf("owner %d gets %d\n%s", i, status, hubs[i%2].Output())
+		}
+	}
+	var senders sync.WaitGroup
+	stop := make(chan struct{})
+	for i := range 3 {
+		senders.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if status, _ := hubs[n%2].as(i, fmt.Sprint("message ", n)); status != http.StatusOK {
+					t.Errorf("owner %d gets %d for message %d", i, status, n)
+					return
+				}
+			}
+		})
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := hubs[0].Parley(t.Context(), append(append([]string{"shards"}, args...), "--store", home)...)
+		if err != nil {
+			t.Errorf("parley shards %v: %v\n%s", args, err, out)
+		}
+		return out
+	}
+	run("drain", "1")
+	if rows := strings.Split(strings.TrimSpace(run("list")), "\n"); len(rows) != 2 || !strings.HasSuffix(rows[1], "\t0") {
+		t.Errorf("databases after the drain = %q", rows)
+	}
+	run("drain", "1", "--undo")
+	var list struct{ Tasks []struct{ Owner string } }
+	hubs[0].call(hubtest.Request{URL: "/api/v1/tasks?scope=all&pageSize=1", Header: []string{"X-Api-Key", "root-key-0123456789"}}, &list)
+	if len(list.Tasks) != 1 || list.Tasks[0].Owner == "" {
+		t.Fatalf("tasks of all owners = %+v", list)
+	}
+	for _, to := range []string{"1", "0", "1"} {
+		run("move", list.Tasks[0].Owner, to)
+	}
+	close(stop)
+	senders.Wait()
+	if out, err := hubs[0].Parley(t.Context(), "shards", "move", "nobody", "1", "--store", home); err == nil || !strings.Contains(out+err.Error(), "no tasks") {
+		t.Errorf("a move of an unknown owner = %q, %v", out, err)
 	}
 }

@@ -51,6 +51,7 @@ func (db *DB) Renew(ctx context.Context, r cluster.Renewal) ([]cluster.Member, e
 	for _, s := range db.all[1:] {
 		s.renewed.Send()
 	}
+	db.changed.Send() // a hint may have been lost
 	return all, nil
 }
 
@@ -62,6 +63,11 @@ func (db *DB) Rejoin(ctx context.Context, holder task.Holder) error {
 	db.mu.Lock()
 	db.own = holder
 	db.mu.Unlock()
+	// Owners may have moved while this hub was lost.
+	db.owners.forget()
+	if err := db.sync(ctx); err != nil {
+		return err
+	}
 	for _, s := range db.all[1:] {
 		if !s.away.Load() {
 			_ = s.met(s.rejoin(ctx, holder)) // keep tries again
@@ -129,5 +135,10 @@ func (db *DB) Listen(ctx context.Context, f func(cluster.Hint)) error {
 			}
 		})
 	}
-	return db.home().db.Listen(ctx, f)
+	return db.home().db.Listen(ctx, func(h cluster.Hint) {
+		if h.Data || h.Members || h.Regular {
+			db.changed.Send()
+		}
+		f(h)
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/cluster"
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store/pgstore"
 )
@@ -40,8 +41,17 @@ type DB struct {
 	keys   keys
 	members
 
+	// changed signals that moves may have changed, and steps that they were read.
+	changed wake.Signal
+	steps   wake.Broadcast
+	syncing sync.Mutex           // guards acked
+	acked   map[task.Owner]int64 // the epoch in which the hub has stated that an owner is held
+	moving  sync.Map             // the owners that this hub moves
+	reached func(point string)   // of tests
+
+	ctx  context.Context // of the goroutines
 	stop context.CancelFunc
-	work sync.WaitGroup // the goroutines of keep
+	work sync.WaitGroup // the goroutines of keep, follow and moves
 }
 
 // Open opens all shards, and makes databases that are new shards of the log of the home. It returns the errors
@@ -55,10 +65,11 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	db := &DB{o: o, members: members{own: o.Each.Member.Holder, lasts: cmp.Or(o.Each.Lease, cluster.DefaultLease)}}
-	db.owners.db = db
+	db.owners.db, db.changed, db.acked = db, wake.New(), make(map[task.Owner]int64)
+	db.ctx, db.stop = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, db.closeAll())
+			err = errors.Join(err, db.Close())
 		}
 	}()
 	// The membership in the home comes first: hubs that it does not know are ended elsewhere.
@@ -94,9 +105,13 @@ func Open(ctx context.Context, o Options) (_ *DB, err error) {
 	if err := db.complete(ctx); err != nil {
 		return nil, err
 	}
-	ctx, db.stop = context.WithCancel(context.WithoutCancel(ctx))
+	// The hub is a member: a mover waits for it from now on.
+	if err := db.sync(ctx); err != nil {
+		return nil, err
+	}
+	db.work.Go(func() { db.follow(db.ctx) })
 	for _, s := range db.all[1:] {
-		db.work.Go(func() { s.keep(ctx, db) })
+		db.work.Go(func() { s.keep(db.ctx, db) })
 	}
 	return db, nil
 }
@@ -245,10 +260,6 @@ func (db *DB) Damages() (n int) {
 func (db *DB) Close() error {
 	db.stop()
 	db.work.Wait()
-	return db.closeAll()
-}
-
-func (db *DB) closeAll() error {
 	var errs []error
 	for _, s := range slices.Backward(db.all) {
 		errs = append(errs, s.db.Close())

@@ -99,7 +99,7 @@ func (o *owners) hold(owner task.Owner, turn int64) *hold {
 	return h
 }
 
-// release lets the operations of an owner go on. The next one asks the home for its place.
+// release lets the operations of an owner continue. The next one asks the home for its place.
 func (o *owners) release(owner task.Owner) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -1,11 +1,16 @@
 package shards
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"io"
 	"log/slog"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/parley-a2a/parley/internal/blobstore"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
@@ -13,7 +18,21 @@ import (
 	"github.com/parley-a2a/parley/store/pgstore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(pgtest.Exit)) }
+func TestMain(m *testing.M) {
+	if point := os.Getenv("PARLEY_MOVER"); point != "" {
+		os.Exit(mover(point))
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(pgtest.Exit))
+}
+
+func newLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// bytesOf returns n bytes, and partOf their digest.
+func bytesOf(n int) io.Reader { return bytes.NewReader(bytes.Repeat([]byte("x"), n)) }
+
+func partOf(_ *testing.T, n int) blobstore.Digest {
+	return sha256.Sum256(bytes.Repeat([]byte("x"), n))
+}
 
 // options are those of the hub with an id.
 func options(id, home string, others ...string) Options {

@@ -118,7 +118,7 @@ func (t Tasks) moments(ctx context.Context, page *task.TimelinePage, sp span) er
 		}
 		need[r.Number].last = r.First + r.N - 1
 	}
-	found := make(map[int]map[int64]task.Moment)
+	found := make(map[int]map[int64]*task.Moment)
 	failed := make(map[int]error)
 	for number, n := range need {
 		s := t.shard(number)
@@ -128,9 +128,9 @@ func (t Tasks) moments(ctx context.Context, page *task.TimelinePage, sp span) er
 		}
 		err := s.use(func(in pgstore.Tasks) error {
 			got, err := in.Timeline(ctx, n.first-1, int(n.last-n.first)+1)
-			found[number] = make(map[int64]task.Moment, len(got.Moments))
-			for _, m := range got.Moments {
-				found[number][m.Seq] = m
+			found[number] = make(map[int64]*task.Moment, len(got.Moments))
+			for i := range got.Moments {
+				found[number][got.Moments[i].Seq] = &got.Moments[i]
 			}
 			return err
 		})
@@ -138,6 +138,9 @@ func (t Tasks) moments(ctx context.Context, page *task.TimelinePage, sp span) er
 			return err
 		}
 		failed[number] = err
+	}
+	if err := t.moved(ctx, found); err != nil {
+		return err
 	}
 	for _, r := range sp.rows {
 		if err := failed[r.Number]; err != nil && r.N > 0 {
@@ -155,9 +158,57 @@ func (t Tasks) moments(ctx context.Context, page *task.TimelinePage, sp span) er
 				page.Oldest = r.Seq + i + 1
 				continue
 			}
-			m.Seq = r.Seq + i
-			page.Moments = append(page.Moments, m)
+			page.Moments = append(page.Moments, *m)
+			page.Moments[len(page.Moments)-1].Seq = r.Seq + i
 		}
 	}
 	return nil
+}
+
+// moved completes the moments of tasks whose owners have left the shard with their heads of today.
+func (t Tasks) moved(ctx context.Context, found map[int]map[int64]*task.Moment) error {
+	missing := make(map[task.Key][]*task.Moment)
+	var keys []task.Key
+	for number, all := range found {
+		s := t.shard(number)
+		if !s.left.Load() {
+			continue
+		}
+		for _, m := range all {
+			if m.Key == 0 {
+				continue
+			}
+			if m.Head.Key != 0 {
+				kept, err := t.placed(ctx, s, []task.Head{m.Head})
+				if err != nil {
+					return err
+				}
+				if len(kept) > 0 {
+					continue
+				}
+			}
+			if missing[m.Key] == nil {
+				keys = append(keys, m.Key)
+			}
+			missing[m.Key] = append(missing[m.Key], m)
+			m.Head = task.Head{}
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return t.each(func(s *shard) error {
+		return s.use(func(in pgstore.Tasks) error {
+			heads, err := in.HeadsOf(ctx, keys)
+			if err == nil {
+				heads, err = t.placed(ctx, s, heads)
+			}
+			for i := range heads {
+				for _, m := range missing[heads[i].Key] {
+					m.Head = heads[i]
+				}
+			}
+			return err
+		})
+	})
 }

@@ -29,6 +29,9 @@ const (
 // Place returns the place of the row of entries of a task that begins with version.
 func Place(key task.Key, version int64) int64 { return int64(key)<<versionBits | version }
 
+// KeyAt returns the key of the task of a place.
+func KeyAt(place int64) task.Key { return task.Key(place >> versionBits) }
+
 // SidecarPlace returns the place of a sidecar: the kind, and in the lowest bits the key. Statements
 // of the stores contain MaxKey.
 func SidecarPlace(kind task.SidecarKind, key task.Key) int64 {

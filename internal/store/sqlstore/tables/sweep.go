@@ -18,7 +18,8 @@ const (
 
 var (
 	qEnded = prepared(`SELECT key, scope, state, shown, version FROM tasks
-	WHERE ended > 0 AND ended < $1 ORDER BY ended LIMIT $2 /*postgres{*/ FOR UPDATE SKIP LOCKED /*}*/`)
+	WHERE ended > 0 AND ended < $1 /*postgres{*/ AND NOT EXISTS (SELECT FROM shard_moving m WHERE m.owner = tasks.owner) /*}*/
+	ORDER BY ended LIMIT $2 /*postgres{*/ FOR UPDATE OF tasks SKIP LOCKED /*}*/`)
 
 	qDeleteEntries = prepared("DELETE FROM entries WHERE place >= $1 AND place <= $2")
 	qDropJournal   = prepared("DELETE FROM journal WHERE place >= $1 AND place <= $2")
