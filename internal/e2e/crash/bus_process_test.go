@@ -26,11 +26,3 @@ const (
 	careful = "careful"
 )
 
-// record is one line in the file of executions by workers.
-type record struct {
-	Agent   string `json:"agent"`
-	Key     string `json:"key"`
-	Attempt int    `json:"attempt"`
-	Task    string `json:"task"`
-	Run     string `json:"run"`
-}
