@@ -25,4 +25,3 @@ const (
 	robust  = "robust"
 	careful = "careful"
 )
-
