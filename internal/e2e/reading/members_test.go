@@ -158,7 +158,7 @@ func TestEveryValueFromAgents(t *testing.T) {
 				if !strings.Contains(parts, `"before"`) || !strings.Contains(parts, `"after"`) {
 					t.Errorf("%s = %s: %s %q, the neighbours are lost: %s", v.Path, v.Value, got.Status.State, says, parts)
 				}
-				unread := got.Status.State == "TASK_STATE_FAILED" && strings.Contains(says, "cannot be read")
+				unread := got.Status.State == "TASK_STATE_FAILED" && strings.Contains(says, "an unreadable answer")
 				member := v.Path[strings.LastIndexByte(v.Path, '.')+1:]
 				named := strings.Contains(says, strings.TrimRight(member, "[0123456789]")) || strings.Contains(says, "artifact") || strings.Contains(says, "nested too deep")
 				if got.Status.State != "TASK_STATE_COMPLETED" && !(unread && named) {
