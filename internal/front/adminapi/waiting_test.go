@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/engine"
 	"github.com/parley-a2a/parley/internal/store/memstore"
@@ -32,28 +34,24 @@ func TestWaiting(t *testing.T) {
 		state task.State
 		agent task.Agent
 		store engine.Check
-		code  string
-		text  string
+		want  *adminjson.Waiting
 	}{
-		{task.Completed, "a", ok, "", ""},
-		{task.AuthRequired, "a", ok, adminjson.WaitsForPermission, `agent "a" waits for a permission or a sign-in by a person`},
-		{task.InputRequired, "a", full, adminjson.WaitsForAnswer, `agent "a" waits for an answer`},
-		{task.Submitted, "a", full, adminjson.WaitsForStore, "the hub cannot write its store"},
-		{task.Working, "gone", ok, adminjson.WaitsForAgent, `the hub no longer has agent "gone"`},
+		{task.Completed, "a", ok, nil},
+		{task.AuthRequired, "a", ok, &adminjson.Waiting{
+			Code: adminjson.WaitsForPermission, Command: `parley tasks watch 't'\''; reboot' --agent a`,
+			Text: `its caller must sign in or give a permission as agent "a" asks, not at this hub; the agent then continues`,
+		}},
+		{task.InputRequired, "a", full, &adminjson.Waiting{
+			Code: adminjson.WaitsForAnswer, Command: `parley send --agent a --task 't'\''; reboot' "your answer"`,
+			Text: `agent "a" waits for an answer`,
+		}},
+		{task.Submitted, "a", full, &adminjson.Waiting{Code: adminjson.WaitsForStore, Text: "the hub cannot write its store"}},
+		{task.Working, "gone", ok, &adminjson.Waiting{Code: adminjson.WaitsForAgent, Text: `the hub no longer has agent "gone"`}},
 	} {
 		h := &Handler{Hub: &scriptedHub{"a", tt.store}, Logs: engine.New(engine.Config{Store: new(memstore.Store)})}
 		w := h.waiting(httptest.NewRequest("GET", Root+"/tasks/t", nil), &task.Head{ID: "t'; reboot", State: tt.state, Agent: tt.agent})[0]
-		if tt.code == "" {
-			if w != nil {
-				t.Errorf("%v: %+v, want nothing for a task that has ended", tt.state, w)
-			}
-			continue
-		}
-		if tt.code == adminjson.WaitsForAnswer && w != nil && w.Command != `parley send --agent a --task 't'\''; reboot' "your answer"` {
-			t.Errorf("the command is %s", w.Command)
-		}
-		if w == nil || w.Code != tt.code || w.Text != tt.text || w.Code != adminjson.WaitsForAnswer && w.Command != "" {
-			t.Errorf("%v of %s: %+v, want %s: %s", tt.state, tt.agent, w, tt.code, tt.text)
+		if diff := cmp.Diff(tt.want, w); diff != "" {
+			t.Errorf("%v of %s (-want +got):\n%s", tt.state, tt.agent, diff)
 		}
 	}
 }
