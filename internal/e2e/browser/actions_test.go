@@ -77,7 +77,7 @@ func TestActionsWithoutScript(t *testing.T) {
 	b.run(chromedp.Navigate(b.hub.url+"/console/task?id="+id), chromedp.Click(`//summary[contains(., "Fail")]`, chromedp.BySearch),
 		chromedp.WaitVisible(`details.action input[name="reason"]`), chromedp.SendKeys(`details.action input[name="reason"]`, "it is over"))
 	b.shot("a-form-without-script")
-	b.run(chromedp.Click(`details.action[open] form button:not(.close)`), chromedp.WaitNotPresent("#operate details"), chromedp.WaitVisible("#timeline"))
+	b.run(chromedp.Click(`details.action[open] form button:not(.close)`), chromedp.WaitNotPresent(`details.action input[name="reason"]`), chromedp.WaitVisible("#timeline"))
 	b.run(emulation.SetScriptExecutionDisabled(false), chromedp.Reload())
 	b.shows("#timeline", "it is over")
 }

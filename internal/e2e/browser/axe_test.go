@@ -37,7 +37,8 @@ func (b *tab) accessible(page string, axe string) {
 		var report string
 		b.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}),
 			chromedp.EmulateViewport(v.wide, 900), chromedp.Evaluate(axe, nil),
-			chromedp.Evaluate(`axe.run(document, {runOnly: {type: "tag", values: `+rules+`}}).then(r => JSON.stringify(r.violations))`, &report,
+			// Texts that fade in have less contrast until they have arrived.
+			chromedp.Evaluate(`Promise.allSettled(document.getAnimations().map(a => a.finished)).then(() => axe.run(document, {runOnly: {type: "tag", values: `+rules+`}})).then(r => JSON.stringify(r.violations))`, &report,
 				func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 		var all []violation
 		if err := json.Unmarshal([]byte(report), &all); err != nil {
