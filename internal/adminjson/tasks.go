@@ -17,7 +17,7 @@ type TaskInfo struct {
 	State     string    `json:"state"`
 	CreatedAt time.Time `json:"createdAt"`
 	ChangedAt time.Time `json:"changedAt"`
-	// Assigned is the agent that performs the task in place of Agent, if an operator has moved it; otherwise empty.
+	// Assigned is the agent that performs the task instead of Agent, if an operator has moved it; otherwise empty.
 	Assigned string `json:"assigned,omitempty"`
 	// Reason is the text with which the task has failed, was rejected or canceled, on one line: at most 500 characters, in
 	// answers about one task.
@@ -83,8 +83,6 @@ type TaskLog struct {
 	Worker string `json:"worker,omitempty"`
 	// Attempt is the number of runs that have been started for the task.
 	Attempt int64 `json:"attempt,omitempty"`
-	// Reason is the text with which a task has failed, was rejected or canceled, on one line: at most 500 characters.
-	Reason string `json:"reason,omitempty"`
 	// CancelRequested is set once a cancellation was requested.
 	CancelRequested bool `json:"cancelRequested,omitempty"`
 	// Revision is an opaque text that changes with the state, the run, the agent and the last message of the

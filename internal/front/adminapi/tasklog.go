@@ -108,7 +108,7 @@ func logOf(h *task.Head, owner bool) *adminjson.TaskLog {
 	page := &adminjson.TaskLog{
 		Task: taskInfo(h), Version: h.Version, Worker: string(h.Assigned), Attempt: h.Run.Epoch, CancelRequested: h.CancelAt != 0, Revision: engine.Revision(h), Entries: []adminjson.LogEntry{},
 	}
-	page.Reason = reasonOf(h)
+	page.Task.Reason = reasonOf(h)
 	if owner {
 		page.Task.Owner = string(h.Owner)
 	}

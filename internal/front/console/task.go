@@ -72,8 +72,6 @@ type headView struct {
 	Took  time.Duration
 	// Silent is how long the agent has sent no output, of a task at work.
 	Silent time.Duration
-	// Reason is the reason of a failure.
-	Reason string
 }
 
 // hookView is a webhook of a task, for administrators.
@@ -156,7 +154,7 @@ func (p *page) headOf(l *adminjson.TaskLog) headView {
 	}
 	h.Asks = strings.HasSuffix(l.Task.State, "INPUT_REQUIRED") || strings.HasSuffix(l.Task.State, "AUTH_REQUIRED")
 	h.Mine = h.Owner == "" || h.Owner == p.caller.Owner
-	h.Took, h.Silent, h.Reason = tookOf(&l.Task), silentOf(&l.Task), l.Reason
+	h.Took, h.Silent = tookOf(&l.Task), silentOf(&l.Task)
 	return h
 }
 
@@ -209,7 +207,9 @@ func (p *page) showTask(code int, trouble string) error {
 	if v.Operate = p.operateView(l); len(l.Operations) > 0 && !head.Ended {
 		v.Agents = p.agentNames()
 	}
-	v.At = cmp.Or(v.Tree.At, p.addressOf(cmp.Or(l.Worker, l.Task.Agent)))
+	if v.At = v.Tree.At; v.At == "" {
+		v.At = p.addressOf(cmp.Or(l.Worker, l.Task.Agent))
+	}
 	v.Head.Draft = p.r.URL.Query().Get("text")
 	p.show(code, "task", v)
 	return nil
