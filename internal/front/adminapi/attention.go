@@ -87,9 +87,7 @@ func (h *Handler) lookAround(r *http.Request) (*adminjson.AttentionList, error) 
 		if a == nil {
 			continue
 		}
-		if p := auth.PrincipalFrom(r.Context()); heads[i].Owner != p.Owner() {
-			a.Owner = string(heads[i].Owner)
-		}
+		a.Owner = otherOwner(r, heads[i])
 		group := strings.Join([]string{a.Code, a.Agent, sortOf(a)}, "\x00")
 		if g := groups[group]; g != nil {
 			g.Join(a)
@@ -126,14 +124,6 @@ func (h *Handler) some(r *http.Request, q *op.List) (heads []*task.Head, more bo
 		}
 	}
 	return heads, true, nil
-}
-
-// page returns a page of the tasks that a request selects: those of the caller, or of all owners.
-func (h *Handler) page(r *http.Request, q *op.List) (*op.Page, error) {
-	if everyOwner(r) {
-		return h.Reader.ListAll(r.Context(), q)
-	}
-	return h.Reader.List(r.Context(), callerOf(r), q)
 }
 
 // needs returns why a task needs a person; nil if it needs none.

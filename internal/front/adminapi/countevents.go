@@ -22,8 +22,8 @@ const (
 	countPace = time.Second
 )
 
-// tally has the latest answers about selections of tasks, which streams follow. Each selection is looked at once in
-// countPace at most, however many callers, streams and changes there are.
+// tally keeps the latest answer for each selection of tasks. It computes one at most once in countPace, however many
+// callers, streams and changes there are.
 type tally struct {
 	// pace is the minimum time between two answers for a stream.
 	pace    time.Duration

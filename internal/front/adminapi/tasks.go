@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/apierror"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -94,7 +95,8 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 
 // scoped are the routes that administrators may use for the tasks of all owners.
 var scoped = []string{
-	"GET " + Root + "/tasks", "GET " + Root + "/counts", "GET " + Root + "/counts/events", "GET " + Root + "/attention", "GET " + Root + "/attention/events", "GET " + Root + "/tasks/{id}", "GET " + Root + "/tasks/{id}/log", "GET " + Root + "/tasks/{id}/log/events",
+	"GET " + Root + "/tasks", "GET " + Root + "/tasks/{id}", "GET " + Root + "/tasks/{id}/log", "GET " + Root + "/tasks/{id}/log/events",
+	"GET " + Root + "/counts", "GET " + Root + "/counts/events", "GET " + Root + "/attention", "GET " + Root + "/attention/events",
 }
 
 // everyOwner reports whether a request is for the tasks of all owners, which needs an
@@ -111,13 +113,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 	if err != nil {
 		return nil, err
 	}
-	var page *op.Page
-	all := everyOwner(r)
-	if all {
-		page, err = h.Reader.ListAll(r.Context(), q)
-	} else {
-		page, err = h.Reader.List(r.Context(), callerOf(r), q)
-	}
+	page, err := h.page(r, q)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +122,7 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 		heads[i] = &page.Tasks[i].Head
 	}
 	answer := adminjson.TaskList{Tasks: make([]adminjson.TaskInfo, len(heads)), NextPageToken: page.NextPageToken, Partial: page.Partial}
-	infos := make([]*adminjson.TaskInfo, len(heads))
+	infos, all := make([]*adminjson.TaskInfo, len(heads)), everyOwner(r)
 	for i, waiting := range h.waiting(r, heads...) {
 		info := &answer.Tasks[i]
 		*info = taskInfo(heads[i])
@@ -137,6 +133,22 @@ func (h *Handler) listTasks(r *http.Request) (*adminjson.TaskList, error) {
 		infos[i] = info
 	}
 	return &answer, h.excerpts(r, heads, infos)
+}
+
+// page returns a page of the tasks that a request selects: those of the caller, or of all owners.
+func (h *Handler) page(r *http.Request, q *op.List) (*op.Page, error) {
+	if everyOwner(r) {
+		return h.Reader.ListAll(r.Context(), q)
+	}
+	return h.Reader.List(r.Context(), callerOf(r), q)
+}
+
+// otherOwner returns the owner of a task if it is not the caller, and "" for one of the caller.
+func otherOwner(r *http.Request, h *task.Head) string {
+	if p := auth.PrincipalFrom(r.Context()); p != nil && h.Owner == p.Owner() {
+		return ""
+	}
+	return string(h.Owner)
 }
 
 func taskQuery(r *http.Request) (*op.List, error) {

@@ -3,9 +3,10 @@ package adminapi
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/agents/queue"
@@ -33,6 +34,8 @@ type waits struct {
 	entries map[task.Agent]*directory.Entry
 	// backlogs are those of all agents at queues; nil until one is needed.
 	backlogs map[task.Agent]queue.Backlog
+	// approvals are the open approvals of owners in the inbox, by the ids of the tasks that wait for them.
+	approvals map[task.Owner]map[a2a.TaskID]inbox.Item
 }
 
 // waiting returns why each task does not proceed; nil for those that have ended. The caller may read the
@@ -45,6 +48,7 @@ func (h *Handler) waiting(r *http.Request, heads ...*task.Head) []*adminjson.Wai
 	w := &waits{
 		Handler: h, r: r, details: h.mayRead(r, policy.AdminAgents),
 		children: make(map[task.Key]*task.Head), entries: make(map[task.Agent]*directory.Entry),
+		approvals: make(map[task.Owner]map[a2a.TaskID]inbox.Item),
 	}
 	var open []task.Key
 	for _, t := range heads {
@@ -131,7 +135,7 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 // permission returns the reason of a task that waits for a permission: an approval in the inbox, or a sign-in of the
 // caller elsewhere.
 func (w *waits) permission(t *task.Head, name task.Agent) *adminjson.Waiting {
-	if it := w.approval(t); it != nil {
+	if it, open := w.approval(t); open {
 		command := w.ifAllowed(policy.Request{Op: policy.AdminInbox}, "parley inbox approve "+ShellWord(string(it.ID)))
 		return reason(adminjson.WaitsForPermission, command, "an administrator of the hub must approve or refuse it")
 	}
@@ -151,17 +155,27 @@ func (w *waits) permission(t *task.Head, name task.Agent) *adminjson.Waiting {
 	return reason(adminjson.WaitsForPermission, command, "%s", text)
 }
 
-// approval returns the open approval in the inbox that a task waits for; nil if there is none.
-func (w *waits) approval(t *task.Head) *inbox.Item {
+// approval returns the open approval in the inbox that a task waits for, if there is one.
+func (w *waits) approval(t *task.Head) (it inbox.Item, open bool) {
 	if w.Inbox == nil {
-		return nil
+		return it, false
 	}
-	items, err := w.Inbox.List(w.r.Context(), &inbox.Query{Owner: t.Owner, State: inbox.Open, Kinds: []inbox.Kind{inbox.Approval}})
-	i := slices.IndexFunc(items, func(it inbox.Item) bool { return it.Task == t.ID })
-	if err != nil || i < 0 {
-		return nil
+	all, known := w.approvals[t.Owner]
+	if !known {
+		items, err := w.Inbox.List(w.r.Context(), &inbox.Query{Owner: t.Owner, State: inbox.Open, Kinds: []inbox.Kind{inbox.Approval}})
+		if err != nil {
+			items = nil // the next look finds them
+		}
+		all = make(map[a2a.TaskID]inbox.Item, len(items))
+		for i := range items {
+			if _, there := all[items[i].Task]; !there {
+				all[items[i].Task] = items[i]
+			}
+		}
+		w.approvals[t.Owner] = all
 	}
-	return &items[i]
+	it, open = all[t.ID]
+	return it, open
 }
 
 // delegated returns why the task does not proceed to which a task has delegated; nil if there is none.
@@ -228,11 +242,7 @@ func (w *waits) busy(t *task.Head) string {
 
 // blocker returns a task for which others wait.
 func (w *waits) blocker(t *task.Head) *adminjson.Blocker {
-	b := &adminjson.Blocker{TaskID: t.ID, Agent: string(t.Performer()), State: t.State.String(), QuietSince: quietSince(t)}
-	if p := callerOf(w.r).Principal; p == nil || t.Owner != p.Owner() {
-		b.Owner = string(t.Owner)
-	}
-	return b
+	return &adminjson.Blocker{TaskID: t.ID, Owner: otherOwner(w.r, t), Agent: string(t.Performer()), State: t.State.String(), QuietSince: quietSince(t)}
 }
 
 func reason(code, command, text string, args ...any) *adminjson.Waiting {
