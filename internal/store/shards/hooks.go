@@ -55,10 +55,7 @@ func (t Tasks) Advance(ctx context.Context, steps []task.HookStep) error {
 	}
 	var errs []error
 	err := t.ofTasks(ctx, keys, func(s *shard, at []int) error {
-		here := make([]task.HookStep, len(at))
-		for i, j := range at {
-			here[i] = steps[j]
-		}
+		here := pick(steps, at)
 		errs = append(errs, s.use(func(in pgstore.Tasks) error { return in.Advance(ctx, here) }))
 		return nil
 	})

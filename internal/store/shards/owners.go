@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/parley-a2a/parley/internal/task"
@@ -240,11 +242,7 @@ func (db *DB) ofTasks(ctx context.Context, keys []task.Key, f func(s *shard, at 
 			names[i], all[owner] = owner, nil
 		}
 	}
-	some := make([]task.Owner, 0, len(all))
-	for owner := range all {
-		some = append(some, owner)
-	}
-	leave, err := db.owners.enter(ctx, some...)
+	leave, err := db.owners.enter(ctx, slices.Collect(maps.Keys(all))...)
 	if err != nil {
 		return err
 	}

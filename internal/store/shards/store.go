@@ -67,10 +67,7 @@ func (t Tasks) Excerpts(ctx context.Context, at []task.Position, most int) ([]ta
 		keys[i] = at[i].Key
 	}
 	err := t.ofTasks(ctx, keys, func(s *shard, places []int) error {
-		here := make([]task.Position, len(places))
-		for i, j := range places {
-			here[i] = at[j]
-		}
+		here := pick(at, places)
 		return away(s.use(func(in pgstore.Tasks) error {
 			found, err := in.Excerpts(ctx, here, most)
 			for i := range found {
@@ -166,12 +163,8 @@ func (t Tasks) Probe(ctx context.Context) error { return t.home().tasks.Probe(ct
 func (t Tasks) Revs(ctx context.Context, keys []task.Key) (map[task.Key]int64, error) {
 	revs := make(map[task.Key]int64, len(keys))
 	err := t.ofTasks(ctx, keys, func(s *shard, at []int) error {
-		here := make([]task.Key, len(at))
-		for i, j := range at {
-			here[i] = keys[j]
-		}
 		return away(s.use(func(in pgstore.Tasks) error {
-			found, err := in.Revs(ctx, here)
+			found, err := in.Revs(ctx, pick(keys, at))
 			maps.Copy(revs, found)
 			return err
 		}))

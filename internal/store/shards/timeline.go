@@ -179,11 +179,11 @@ func (t Tasks) moved(ctx context.Context, found map[int]map[int64]*task.Moment) 
 				continue
 			}
 			if m.Head.Key != 0 {
-				kept, err := t.placed(ctx, s, []task.Head{m.Head})
+				here, err := t.has(ctx, s, &m.Head)
 				if err != nil {
 					return err
 				}
-				if len(kept) > 0 {
+				if here {
 					continue
 				}
 			}

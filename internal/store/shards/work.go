@@ -36,16 +36,36 @@ func away(err error) error {
 func (db *DB) placed(ctx context.Context, s *shard, heads []task.Head) ([]task.Head, error) {
 	kept := heads[:0]
 	for i := range heads {
-		at, err := db.owners.find(ctx, heads[i].Owner)
-		if away(err) != nil {
+		here, err := db.has(ctx, s, &heads[i])
+		if err != nil {
 			return nil, err
 		}
-		if at == s {
+		if here {
 			kept = append(kept, heads[i])
 		}
 	}
-	db.keys.addAll(kept)
 	return kept, nil
+}
+
+// has reports whether the owner of a task that a shard has returned is there.
+func (db *DB) has(ctx context.Context, s *shard, h *task.Head) (bool, error) {
+	at, err := db.owners.find(ctx, h.Owner)
+	if away(err) != nil || at != s {
+		return false, away(err)
+	}
+	if h.Owner != "" {
+		db.keys.add(h.Key, h.Owner)
+	}
+	return true, nil
+}
+
+// pick returns the values at some positions.
+func pick[T any](all []T, at []int) []T {
+	some := make([]T, len(at))
+	for i, j := range at {
+		some[i] = all[j]
+	}
+	return some
 }
 
 // paging reads items in the order of a position, up to a limit.
@@ -77,11 +97,11 @@ func pages[T, P any](ctx context.Context, db *DB, p paging[T, P], read func(in p
 			}
 			for i := range page {
 				after = p.position(&page[i])
-				kept, err := db.placed(ctx, s, []task.Head{*p.head(&page[i])})
+				here, err := db.has(ctx, s, p.head(&page[i]))
 				if err != nil {
 					return err
 				}
-				if len(kept) > 0 {
+				if here {
 					all, n = append(all, page[i]), n+1
 				}
 			}
