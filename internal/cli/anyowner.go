@@ -28,13 +28,11 @@ func (f *hubFlags) inspect(ctx context.Context, text, owner string) (*adminjson.
 	if err != nil {
 		return nil, err
 	}
-	id, q := text, url.Values{"scope": {"all"}}
+	id := text
 	if found != nil {
 		id, owner = string(found.TaskID), cmp.Or(owner, found.Owner)
 	}
-	if owner != "" {
-		q.Set("owner", owner)
-	}
+	q := given(map[string]string{"scope": "all", "owner": owner})
 	var info adminjson.TaskInfo
 	return &info, f.ask(ctx, "GET "+taskPath(id)+"?"+q.Encode(), nil, &info)
 }

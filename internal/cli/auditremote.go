@@ -5,12 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"iter"
-	"net/url"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/adminjson"
@@ -40,14 +37,10 @@ const auditPageSize = 1000
 
 // entries returns the entries of the hub's log that a query selects.
 func (s *auditSource) entries(ctx context.Context, q *audit.Query) iter.Seq2[*audit.Line, error] {
-	v := url.Values{"limit": {strconv.Itoa(auditPageSize)}}
-	for name, value := range map[string]string{
+	v := given(map[string]string{
 		"actor": q.Actor, "action": q.Action, "task": q.Task, "agent": q.Agent, "since": instant(q.Since), "until": instant(q.Until),
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+		"limit": strconv.Itoa(auditPageSize),
+	})
 	raw := pages(ctx, &s.hubFlags, auditPath+"?"+v.Encode(), func(p *adminapi.AuditPage) ([]json.RawMessage, string) {
 		if p.Next == 0 {
 			return p.Entries, ""
@@ -95,19 +88,6 @@ func (c *auditVerifyCmd) printRemote(o *OS, rep *adminjson.AuditReport) error {
 	if c.data() {
 		return c.encode(o.Stdout, rep)
 	}
-	var b strings.Builder
-	for _, problem := range rep.Problems {
-		fmt.Fprintln(&b, printable(problem))
-	}
-	for _, note := range rep.Notes {
-		fmt.Fprintln(&b, "note: "+printable(note))
-	}
-	verdict := "sound"
-	if len(rep.Problems) > 0 {
-		verdict = "NOT SOUND"
-	}
-	fmt.Fprintf(&b, "%s: %s: %s in %s, %d to %d, signed up to %d\nkey %s\n", printable(c.URL), verdict, entriesText(rep.Entries),
-		counted(rep.Files, "file"), rep.First, rep.Last, rep.Signed, printable(rep.Key))
-	_, err := io.WriteString(o.Stdout, b.String())
+	_, err := fmt.Fprintf(o.Stdout, "%skey %s\n", verdictText("", c.URL, rep), printable(rep.Key))
 	return err
 }

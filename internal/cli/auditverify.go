@@ -6,15 +6,16 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/parley-a2a/parley/internal/adminjson"
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/cluster"
 	"github.com/parley-a2a/parley/internal/file/textfile"
+	"github.com/parley-a2a/parley/internal/front/adminapi"
 	"github.com/parley-a2a/parley/internal/secret/hubkey"
 	"github.com/parley-a2a/parley/internal/server"
 	"github.com/parley-a2a/parley/store/pgstore"
@@ -25,7 +26,7 @@ type auditVerifyCmd struct {
 	Path  []string `arg:"" optional:"" help:"Copies of the folders of logs, their files, or data folders of several hubs, instead of --data."`
 	Store string   `help:"Report the hubs of this PostgreSQL database whose logs are not among those verified." placeholder:"URL"`
 	Head  []string `help:"A head that the log must contain, as the hub logged it. May be repeated." placeholder:"N:HASH"`
-	Key   string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder counts, or else the one that the log names." placeholder:"FILE"`
+	Key   string   `help:"A file with the public key of the hub, as the hub has logged it: ed25519:…. Without it, the key in the data folder is used, or else the one that the log names." placeholder:"FILE"`
 	format
 }
 
@@ -170,19 +171,23 @@ func (c *auditVerifyCmd) print(o *OS, rep *verifiedLog) error {
 	if rep.Hub != "" {
 		by = "hub " + printable(rep.Hub) + ": "
 	}
+	_, err := fmt.Fprintf(o.Stdout, "%shead %s\nkey %s\n", verdictText(by, rep.Path, adminapi.AuditReport(rep.Report)), rep.Last, printable(rep.Key))
+	return err
+}
+
+// verdictText describes what was verified at a path or an address; by is before each line.
+func verdictText(by, at string, rep *adminjson.AuditReport) string {
 	var b strings.Builder
-	for i := range rep.Problems {
-		fmt.Fprintln(&b, by+printable(rep.Problems[i].String()))
+	for _, problem := range rep.Problems {
+		fmt.Fprintln(&b, by+printable(problem))
 	}
-	for i := range rep.Notes {
-		fmt.Fprintln(&b, by+"note: "+printable(rep.Notes[i].String()))
+	for _, note := range rep.Notes {
+		fmt.Fprintln(&b, by+"note: "+printable(note))
 	}
 	verdict := "sound"
 	if len(rep.Problems) > 0 {
 		verdict = "NOT SOUND"
 	}
-	fmt.Fprintf(&b, "%s%s: %s: %s in %s, %d to %d, signed up to %d\n", by, printable(rep.Path), verdict, entriesText(rep.Entries), counted(rep.Files, "file"), rep.First, rep.Last.Seq, rep.Signed)
-	fmt.Fprintf(&b, "head %s\nkey %s\n", rep.Last, printable(rep.Key))
-	_, err := io.WriteString(o.Stdout, b.String())
-	return err
+	fmt.Fprintf(&b, "%s%s: %s: %s in %s, %d to %d, signed up to %d\n", by, printable(at), verdict, entriesText(rep.Entries), counted(rep.Files, "file"), rep.First, rep.Last, rep.Signed)
+	return b.String()
 }

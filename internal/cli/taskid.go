@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,10 +66,7 @@ func (l *lookup) one(ctx context.Context, text string) (*adminjson.TaskInfo, err
 
 // matches returns tasks whose ids begin with text, none if the server is no Parley hub.
 func (l *lookup) matches(ctx context.Context, text string, most int) ([]adminjson.TaskInfo, error) {
-	q := url.Values{"idPrefix": {text}, "pageSize": {strconv.Itoa(most)}}
-	if l.scope != "" {
-		q.Set("scope", l.scope)
-	}
+	q := given(map[string]string{"idPrefix": text, "pageSize": strconv.Itoa(most), "scope": l.scope})
 	resp, err := l.events(ctx, "/tasks?"+q.Encode())
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 	"time"
 
@@ -202,16 +201,7 @@ type tasksCountCmd struct {
 
 func (c *tasksCountCmd) Run(ctx context.Context, o *OS) error {
 	c.All = c.All || c.Owner != ""
-	q := url.Values{}
-	if c.All {
-		q.Set("scope", "all")
-	}
-	if c.Owner != "" {
-		q.Set("owner", c.Owner)
-	}
-	if c.Agent != "" {
-		q.Set("agent", c.Agent)
-	}
+	q := given(map[string]string{"scope": scopeName(c.All), "owner": c.Owner, "agent": c.Agent})
 	none := false
 	err := (&asking[adminjson.TaskCounts]{
 		hubFlags: &c.hubFlags, request: "GET " + adminapi.Root + "/counts?" + q.Encode(), format: c.format,

@@ -49,17 +49,28 @@ func (f *taskFilter) request(now time.Time) (*a2a.ListTasksRequest, error) {
 
 // query returns the same request to a hub's own interface.
 func (f *taskFilter) query(req *a2a.ListTasksRequest, agent string, all bool) url.Values {
-	q := url.Values{"pageSize": {strconv.Itoa(req.PageSize)}}
-	if all {
-		q.Set("scope", "all")
-	}
-	since := ""
+	var since time.Time
 	if at := req.StatusTimestampAfter; at != nil {
-		since = at.UTC().Format(time.RFC3339Nano)
+		since = *at
 	}
-	for name, value := range map[string]string{
-		"agent": agent, "owner": f.Owner, "state": string(req.Status), "context": req.ContextID, "since": since,
-	} {
+	return given(map[string]string{
+		"agent": agent, "owner": f.Owner, "state": string(req.Status), "context": req.ContextID, "since": instant(since),
+		"scope": scopeName(all), "pageSize": strconv.Itoa(req.PageSize),
+	})
+}
+
+// scopeName returns the value of the scope of a request: that of the tasks of all owners, or "" for those of the caller.
+func scopeName(all bool) string {
+	if all {
+		return "all"
+	}
+	return ""
+}
+
+// given returns a query with the values that are not empty.
+func given(values map[string]string) url.Values {
+	q := make(url.Values)
+	for name, value := range values {
 		if value != "" {
 			q.Set(name, value)
 		}

@@ -124,10 +124,15 @@ func (h *Handler) verifyAudit(*http.Request) (*adminjson.AuditReport, error) {
 	if err != nil {
 		return nil, err
 	}
+	return AuditReport(rep), nil
+}
+
+// AuditReport returns the answer with a report.
+func AuditReport(rep *audit.Report) *adminjson.AuditReport {
 	return &adminjson.AuditReport{
 		Log: rep.Log, Key: rep.Key, Files: rep.Files, Entries: rep.Entries, First: rep.First, Last: rep.Last.Seq, Signed: rep.Signed,
 		Problems: problemTexts(rep.Problems), Notes: problemTexts(rep.Notes),
-	}, nil
+	}
 }
 
 func problemTexts(all []audit.Problem) []string {
