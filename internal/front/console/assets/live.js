@@ -193,6 +193,7 @@
 
   // The form of an action is a dialog. It stays in its place, which is open as long as the dialog is.
   function ask(details) {
+    if (details.querySelector("dialog")) { return; } // the event that takes a closed one away is still to come
     var form = details.querySelector("form"), dialog = document.createElement("dialog");
     dialog.setAttribute("aria-label", form.querySelector("h2").textContent);
     details.append(dialog);
