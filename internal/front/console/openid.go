@@ -126,7 +126,7 @@ func (h *Handler) finishOpenID(w http.ResponseWriter, r *http.Request) {
 	}
 	p.session.cookie = h.begin(w, r).cookie
 	h.sessions.add(p.session.cookie, &c)
-	p.onward(a.Next)
+	h.onward(w, r, a.Next)
 }
 
 // attemptOf returns the attempt that a browser finishes. Its cookie serves once.
@@ -186,9 +186,11 @@ func (h *Handler) signInFailed(w http.ResponseWriter, r *http.Request, err error
 
 // onward shows a page that leads to another one. The request for that one comes from a page of the
 // console, so that it has the cookie of the session. After a redirection from another site it has not.
-func (p *page) onward(next string) {
-	p.w.Header().Set("Refresh", "0; url="+p.hub.prefix+next)
-	p.show(http.StatusOK, "onward", p.hub.prefix+next)
+// The page is gone at once, so it shows no account.
+func (h *Handler) onward(w http.ResponseWriter, r *http.Request, next string) {
+	w.Header().Set("Refresh", "0; url="+h.prefix+next)
+	p := &page{hub: h, w: w, r: r, session: new(session)}
+	p.show(http.StatusOK, "onward", h.prefix+next)
 }
 
 // bounced answers a link on another site: the browser has not sent the cookie of its session,
@@ -205,8 +207,7 @@ func (h *Handler) bounced(w http.ResponseWriter, r *http.Request) bool {
 		return false // this browser does not send the cookie from the page either
 	}
 	h.setCookie(w, r, &http.Cookie{Name: bounceCookie, Value: "1", Path: Root, MaxAge: 2, SameSite: http.SameSiteLaxMode})
-	p := &page{hub: h, w: w, r: r, session: new(session)}
-	p.onward(h.within(r.URL.RequestURI()))
+	h.onward(w, r, h.within(r.URL.RequestURI()))
 	return true
 }
 

@@ -96,6 +96,9 @@ func TestOpenID(t *testing.T) {
 	if got := a.header.Get("Refresh"); got != "0; url=/console/tasks?state=x&agent=y" {
 		t.Errorf("Refresh = %s", got)
 	}
+	if strings.Contains(a.body, "Person ada") {
+		t.Error("the page that leads on shows the account, as if the sign-in had arrived")
+	}
 	for _, c := range a.header.Values("Set-Cookie") {
 		strict := strings.HasPrefix(c, "parley_console=") && strings.Contains(c, "; HttpOnly; SameSite=Strict")
 		dropped := strings.HasPrefix(c, "parley_sign_in_") && strings.Contains(c, "Max-Age=0; HttpOnly; SameSite=Lax")
