@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +27,39 @@ var pagesOfTasks = []string{
 	"tasks?id=$ID", "tasks?q=$ID", "tasks?context=$CTX", "tasks?q=" + strings.ToUpper(annsWord), "tasks?owner=$OWNER", "tasks?scope=all&owner=$OWNER", "tasks?scope=all&id=$ID", "try?agent=ask&context=$CTX", "counts/events?scope=all&owner=$OWNER",
 	"inbox?state=all&task=$ID", "webhooks?task=$ID", "dead?queue=$ID", "audit?task=$ID", "sign-in?next=/console/task?id=$ID", "conformance?id=$ID", "samples?id=$ID", "agents?agent=$ID", "queues?find=$ID", "compare?a=$ID", "compare?a=$ID&ao=$OWNER", "compare?b=$ID&a=$ID", "keys?find=$OWNER", "policy?caller=$OWNER&agent=ask", "calls?find=$OWNER", "costs?find=$OWNER", "context?context=$CTX", "context?context=$CTX&owner=$OWNER", "context\ncontext=$CTX&agent=ask&id=$ID&text=x", "keys\nid=$ID&verb=revoke",
 	"task/cancel\nid=$ID", "task/cancel\nid=$ID&owner=$OWNER", "task/answer\nid=$ID&text=x", "task/operate\nid=$ID&verb=fail&reason=x", "task/operate\nid=$ID&owner=$OWNER&verb=redrive",
+	"task/item?id=$ID&from=1&to=1", "task/item?id=$ID&from=1&to=1&owner=$OWNER", "task/again\nid=$ID&key=" + formKey, "task/again\nid=$ID&owner=$OWNER&key=" + formKey, "try\nagent=ask&context=$CTX&id=$ID&text=x",
+	"tasks/stop\nverb=all&owner=$OWNER", "tasks/stop\nverb=all&scope=all&context=$CTX", "tasks/stop\nverb=chosen&task=id%3D$ID", "tasks/stop\nverb=stop&task=id%3D$ID&task=id%3D$ID%26owner%3D$OWNER",
+	"agents\nverb=pause&agent=$ID", "queues?find=$OWNER",
 	"inbox\nid=$ITEM&verb=answer&text=x", "inbox\nid=$ITEM&verb=refuse", "inbox\nid=$APPROVAL&verb=approve", "inbox\nid=$APPROVAL&verb=refuse", "webhooks\nid=$ID&config=$CONFIG", "dead\nid=$ID&verb=drop", "conformance\nurl=$ID", "conformance?url=$ID",
+}
+
+// formKey is the key that a form for a new task has.
+const formKey = "0c6f1f0e-3b0e-4b60-9c4c-0c3d6d1f7a11"
+
+// TestEveryPageIsAsked: pagesOfTasks has each page and form of the console, but those that take no id.
+func TestEveryPageIsAsked(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(filepath.Join("..", "..", "front", "console", "console.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	without := []string{"POST sign-in", "POST sign-out", "GET audit/verify"}
+	routes := regexp.MustCompile(`"(GET|POST) /console/([a-z/-]+)"`).FindAllSubmatch(source, -1)
+	if len(routes) < 35 {
+		t.Fatalf("console.go has %d routes", len(routes))
+	}
+	for _, r := range routes {
+		method, path := string(r[1]), string(r[2])
+		form := method == http.MethodPost
+		asked := slices.ContainsFunc(pagesOfTasks, func(request string) bool {
+			to, _, posts := strings.Cut(request, "\n")
+			to, _, _ = strings.Cut(to, "?")
+			return to == path && posts == form
+		})
+		if !asked && !slices.Contains(without, method+" "+path) {
+			t.Errorf("pagesOfTasks lacks %s %s", method, path)
+		}
+	}
 }
 
 // visitor is a browser without a script.
