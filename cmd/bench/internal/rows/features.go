@@ -82,7 +82,7 @@ func (b *Bench) hubFeatures(dir string) []feature {
 // consoles returns the streams of n viewers of the console. Each has the overview open, and the page of a
 // task that waits for its caller.
 func consoles(n int) []string {
-	return slices.Repeat([]string{"/console/counts/events", "/console/task/events?id=" + string(taskID(0))}, n)
+	return slices.Repeat([]string{"/console/counts/events?attention=1", "/console/task/events?id=" + string(taskID(0))}, n)
 }
 
 // features measures blocking sends to hubs that differ in one feature. All hubs run at the same
