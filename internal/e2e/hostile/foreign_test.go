@@ -380,6 +380,10 @@ var madeAnew = regexp.MustCompile(`run-[a-z2-7]{32}|chatcmpl-[A-Za-z0-9_-]+|[A-Z
 // sessions matches the names of MCP sessions and streams.
 var sessions = regexp.MustCompile(`Mcp-Session-Id: \S+\n|id: [A-Z2-7]{26}_\d+\n`)
 
+// madeStream are the events of a stream of a task. How many there are, and what the first one has, depends on how far the
+// agent was when the stream began.
+var madeStream = regexp.MustCompile(`(?s)id: \d+\ndata: .*"state":("[^"]+").*`)
+
 // settled returns an answer without values that differ from run to run. If made is set, ids and
 // times are among them.
 func settled(a string, made bool) string {
@@ -387,6 +391,7 @@ func settled(a string, made bool) string {
 	if made {
 		a = uuids.ReplaceAllString(a, "uuid")
 		a = madeAnew.ReplaceAllString(a, "new")
+		a = madeStream.ReplaceAllString(a, "stream until $1")
 	}
 	return a
 }
