@@ -46,6 +46,11 @@ type Agent struct {
 	Card json.RawMessage `json:"card,omitempty"`
 }
 
+// NoWorker reports whether the agent's messages wait in its queue because no worker is connected.
+func (a *Agent) NoWorker() bool {
+	return a.State == "unknown" && a.Remote != nil && a.Remote.Transport == "queue" && a.Remote.Workers == 0
+}
+
 // Skill is a skill of an agent.
 type Skill struct {
 	ID          string   `json:"id"`

@@ -29,7 +29,8 @@ type TaskInfo struct {
 	// its first text, or the name of its first file. It is in lists and logs; absent for a message
 	// without either or of more than 64 KiB.
 	Message string `json:"message,omitempty"`
-	// Answer is the same of the answer, the question or the reason of a failure, once there is one; in lists.
+	// Answer is the same of the answer, the question or the reason of a failure, once there is one; outside
+	// of lists, of a question alone.
 	Answer string `json:"answer,omitempty"`
 	// Waiting is why the task does not proceed; nil if it has ended.
 	Waiting *Waiting `json:"waiting,omitempty"`

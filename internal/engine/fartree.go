@@ -245,7 +245,7 @@ func (f *far) answered(tree *tasktree.Tree, err error) {
 
 // addFar connects a node to the answers of its remote agent.
 func (t *tree) addFar(n *treeNode, a *Agent) {
-	if treeReaderOf(a.Executor) == nil || n.Kind != "remote" {
+	if t.caller == nil || treeReaderOf(a.Executor) == nil || n.Kind != "remote" {
 		return
 	}
 	if t.asked >= maxFarAsked {

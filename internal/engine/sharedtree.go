@@ -47,10 +47,11 @@ func (e *Engine) treeAnswer(ctx context.Context, c *op.Caller, h *task.Head) (*A
 // sharedTree returns the tasks below a task. A task that the policy hides from the caller is
 // omitted with those below it.
 func (e *Engine) sharedTree(ctx context.Context, c *op.Caller, h *task.Head) (*tasktree.Tree, error) {
-	t, err := e.treeOf(ctx, c, h.ID)
+	root, err := e.find(ctx, c, new(op.Target), lookup{h.ID, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}
+	t := e.treeOf(c, root)
 	defer t.release()
 	nodes, err := t.changes(ctx)
 	if err != nil {

@@ -58,10 +58,26 @@ func (n *Node) Ended() bool { return n.Head.State.Terminal() || n.Head.Visibilit
 // Tree returns a task of the caller and those below it, at most 500, each after its parent. It
 // returns the known tasks at other servers, and does not wait for these.
 func (e *Engine) Tree(ctx context.Context, c *op.Caller, id a2a.TaskID) ([]Node, error) {
-	t, err := e.treeOf(ctx, c, id)
+	root, err := e.find(ctx, c, new(op.Target), lookup{id, need{op: policy.Get}})
 	if err != nil {
 		return nil, err
 	}
+	return e.treeBelow(ctx, c, root)
+}
+
+// InspectTree is Tree for the task of any owner. Its caller checks that the request is an operator's. Remote agents are
+// not asked for it: they list the tasks below a task to its caller.
+func (e *Engine) InspectTree(ctx context.Context, owner task.Owner, id a2a.TaskID) ([]Node, error) {
+	root, err := e.open(ctx, ref{owner, id})
+	if err != nil {
+		return nil, fmt.Errorf("inspect the tree: %w", err)
+	}
+	return e.treeBelow(ctx, nil, root)
+}
+
+// treeBelow returns a task and those below it. The reference to root passes to it.
+func (e *Engine) treeBelow(ctx context.Context, c *op.Caller, root *live) ([]Node, error) {
+	t := e.treeOf(c, root)
 	defer t.release()
 	nodes, err := t.changes(ctx)
 	for i := range nodes {
@@ -82,11 +98,12 @@ func (e *Engine) WatchTree(ctx context.Context, c *op.Caller, id a2a.TaskID) ite
 			return
 		}
 		defer e.quota.release(owner)
-		t, err := e.treeOf(ctx, c, id)
+		root, err := e.find(ctx, c, new(op.Target), lookup{id, need{op: policy.Get}})
 		if err != nil {
 			yield(Node{}, err)
 			return
 		}
+		t := e.treeOf(c, root)
 		defer t.release()
 		for !t.settled() || t.all[0].fresh {
 			more, err := t.yield(ctx, yield)
@@ -119,6 +136,7 @@ func (t *tree) yield(ctx context.Context, yield func(Node, error) bool) (more bo
 // tree is a caller's view of a tree of tasks. It belongs to one goroutine.
 type tree struct {
 	engine *Engine
+	// caller is the caller of the task; nil for an operator.
 	caller *op.Caller
 	// wake has an item if something may have changed.
 	wake wake.Signal
@@ -162,15 +180,11 @@ type nodeStatus struct {
 	below   Below
 }
 
-// treeOf returns the tree below a task of the caller.
-func (e *Engine) treeOf(ctx context.Context, c *op.Caller, id a2a.TaskID) (*tree, error) {
-	root, err := e.find(ctx, c, new(op.Target), lookup{id, need{op: policy.Get}})
-	if err != nil {
-		return nil, err
-	}
+// treeOf returns the tree below a task. The reference to root passes to it.
+func (e *Engine) treeOf(c *op.Caller, root *live) *tree {
 	t := &tree{engine: e, caller: c, wake: wake.New()}
 	t.add(&treeNode{Node: Node{Head: root.snapshot()}, live: root})
-	return t, nil
+	return t
 }
 
 // add adds a task to the tree.

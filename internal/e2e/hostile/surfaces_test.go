@@ -64,6 +64,7 @@ func api() []attempt {
 		reading(at("the log of a task", "GET /api/v1/tasks/$ID/log")),
 		at("the events of a log", "GET /api/v1/tasks/$ID/log/events"),
 		at("the log of a task of any owner", "GET /api/v1/tasks/$ID/log?scope=all"),
+		at("a tree of any owner", "GET /api/v1/tasks/$ID/tree?scope=all"),
 		at("the events of a log of any owner", "GET /api/v1/tasks/$ID/log/events?scope=all"),
 		at("a task is ended", "POST /api/v1/tasks/$ID/fail\n{}"),
 		at("a task is redriven", "POST /api/v1/tasks/$ID/redrive\n{}"),

@@ -192,6 +192,14 @@ func (d *Operator) InspectLog(ctx context.Context, t Target, after int64) (*engi
 	return d.Engine.InspectLog(ctx, t.Owner, t.ID, after)
 }
 
+// InspectTree returns a task of any owner and those below it: see engine.InspectTree.
+func (d *Operator) InspectTree(ctx context.Context, t Target) ([]engine.Node, error) {
+	if err := d.complete(ctx, &t); err != nil {
+		return nil, err
+	}
+	return d.Engine.InspectTree(ctx, t.Owner, t.ID)
+}
+
 // Redrive dispatches the current message of a task again: see engine.Redrive.
 func (d *Operator) Redrive(ctx context.Context, t Target) (task.Head, error) {
 	if err := d.complete(ctx, &t); err != nil {

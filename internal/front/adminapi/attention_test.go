@@ -76,7 +76,7 @@ func TestAttention(t *testing.T) {
 		t.Errorf("of ann (-want +got):\n%s", diff)
 	}
 	want := []string{
-		`1 input-required echo of "bob" in TASK_STATE_INPUT_REQUIRED: agent "echo" waits for an answer`,
+		`1 input-required echo of "bob" in TASK_STATE_INPUT_REQUIRED: agent "echo" waits for an answer of its caller, who alone can give it`,
 		strings.Replace(failed, `""`, `"ann"`, 1),
 		`1 failed echo of "bob" in TASK_STATE_FAILED: ` + "\x1b[31mdisk full\u202e",
 	}

@@ -142,6 +142,6 @@ var actions = map[string]audit.Action{
 	"POST inbox/{id}/answer": audit.InboxSettle, "POST inbox/{id}/approve": audit.InboxSettle, "POST inbox/{id}/refuse": audit.InboxSettle,
 	"POST push/{id}/redeliver": audit.PushRedeliver, "POST dead/{id}/replay": audit.DeadReplay, "DELETE dead/{id}": audit.DeadDrop,
 	"GET audit": audit.AuditExport, "GET tasks": audit.TaskInspect, "GET tasks/{id}": audit.TaskInspect, "GET events": audit.TaskInspect, "GET counts": audit.TaskInspect, "GET counts/events": audit.TaskInspect, "GET attention": audit.TaskInspect, "GET attention/events": audit.TaskInspect,
-	"GET tasks/{id}/log": audit.TaskInspect, "GET tasks/{id}/log/events": audit.TaskInspect,
+	"GET tasks/{id}/log": audit.TaskInspect, "GET tasks/{id}/log/events": audit.TaskInspect, "GET tasks/{id}/tree": audit.TaskInspect,
 	"PUT memory/note": audit.MemorySet, "DELETE memory/note": audit.MemoryDelete, "DELETE memory/session": audit.MemoryEnd,
 }

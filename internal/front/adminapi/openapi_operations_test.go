@@ -74,7 +74,7 @@ var operations = map[string]operation{
 	"GET /tasks":                  {id: "listTasks", text: "Lists the caller's tasks, the last changed first.", more: "With `idPrefix` they are ordered by id, with `q` by their creation.", params: []string{"q:tasks", "agent", "context", "state", "idPrefix", "since:tasks", "until:tasks", "owner", "pageSize=50..100", "pageToken"}},
 	"GET /tasks/{id}":             {id: "getTask", text: "Returns one of the caller's tasks with its agent. With scope=all it is a task of any owner, with its messages.", params: []string{"owner"}, errors: []string{noTask}},
 	"GET /counts":                 {id: "countTasks", text: "Returns the numbers of the caller's tasks by state.", params: []string{"agent", "owner"}},
-	"GET /tasks/{id}/tree":        {id: "getTree", text: "Returns a task of the caller and those that it has delegated.", errors: []string{noTask}},
+	"GET /tasks/{id}/tree":        {id: "getTree", text: "Returns a task of the caller and those that it has delegated. With scope=all it is a task of any owner, without the tasks at other servers.", params: []string{"owner"}, errors: []string{noTask}},
 	"GET /tasks/{id}/log":         {id: "getLog", text: "Returns the entries of the log of a task with their times.", params: []string{"after:version", "limit=1000..1000", "owner", "frames"}, errors: []string{noTask}},
 	"POST /tasks/{id}/redrive":    {id: "redriveTask", text: "Dispatches the message of a task again.", errors: []string{noTask, conflict, changed}},
 	"POST /tasks/{id}/cancel":     {id: "cancelTask", text: "Cancels a task as its caller may, and waits until its agent has confirmed or refused.", errors: []string{noTask, changed}},

@@ -46,11 +46,15 @@ var errScope = apierror.Field(a2a.ErrInvalidParams, "scope", "must be all, for t
 
 func taskInfo(h *task.Head) adminjson.TaskInfo {
 	spent := broker.SpentIn(h.StatusMessage)
-	return adminjson.TaskInfo{
+	info := adminjson.TaskInfo{
 		TaskID: h.ID, ContextID: h.ContextID, Agent: string(h.Agent), Assigned: string(h.Assigned), State: h.State.String(),
 		CreatedAt: h.CreatedAt.Time(), ChangedAt: h.StatusAt.Time(), Attempt: h.Run.Attempt,
 		InputTokens: spent.Input, OutputTokens: spent.Output, CostUSD: spent.USD, QuietSince: quietSince(h),
 	}
+	if h.State.Interrupted() {
+		info.Answer = words(h.StatusMessage)
+	}
+	return info
 }
 
 // quietSince returns the time of the last entry of a task whose agent may be at work, and nil for others.
@@ -96,6 +100,7 @@ func (h *Handler) inspect(r *http.Request) (*adminjson.TaskInfo, error) {
 // scoped are the routes that administrators may use for the tasks of all owners.
 var scoped = []string{
 	"GET " + Root + "/tasks", "GET " + Root + "/tasks/{id}", "GET " + Root + "/tasks/{id}/log", "GET " + Root + "/tasks/{id}/log/events",
+	"GET " + Root + "/tasks/{id}/tree",
 	"GET " + Root + "/counts", "GET " + Root + "/counts/events", "GET " + Root + "/attention", "GET " + Root + "/attention/events",
 }
 

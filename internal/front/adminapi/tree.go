@@ -136,8 +136,21 @@ func callerOf(r *http.Request) *op.Caller {
 	return &op.Caller{Principal: auth.PrincipalFrom(r.Context())}
 }
 
+// nodes returns the tree that a request names, of a task of the caller or of any owner.
+func (h *Handler) nodes(r *http.Request) ([]engine.Node, error) {
+	if !everyOwner(r) {
+		return h.Trees.Tree(r.Context(), callerOf(r), a2a.TaskID(r.PathValue("id")))
+	}
+	if h.Control == nil {
+		return nil, errNoPath
+	}
+	o := &Operation{Owner: task.Owner(r.URL.Query().Get("owner"))}
+	nodes, err := h.Control.InspectTree(r.Context(), target(r, o))
+	return nodes, h.operationError(r, o, err)
+}
+
 func (h *Handler) tree(r *http.Request) (*TaskTree, error) {
-	nodes, err := h.Trees.Tree(r.Context(), callerOf(r), a2a.TaskID(r.PathValue("id")))
+	nodes, err := h.nodes(r)
 	if err != nil {
 		return nil, err
 	}

@@ -92,10 +92,10 @@ func (w *waits) of(t *task.Head) *adminjson.Waiting {
 	switch {
 	case t.Resumed(): // the state is that of a question which was answered
 	case t.State == task.InputRequired:
-		command := ""
-		if !everyOwner(w.r) { // the question is for the owner
-			command = fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", ShellWord(string(t.Agent)), ShellWord(string(t.ID)))
+		if otherOwner(w.r, t) != "" && everyOwner(w.r) {
+			return reason(adminjson.WaitsForAnswer, "", "agent %q waits for an answer of its caller, who alone can give it", name)
 		}
+		command := fmt.Sprintf("parley send --agent %s --task %s \"your answer\"", ShellWord(string(t.Agent)), ShellWord(string(t.ID)))
 		return reason(adminjson.WaitsForAnswer, command, "agent %q waits for an answer", name)
 	case t.State == task.AuthRequired:
 		return w.permission(t, name)

@@ -55,6 +55,10 @@ func TestCalls(t *testing.T) {
 	wants(t, root.get("/console/calls?find=none"), 200, "No matching calls")
 	wants(t, root.get("/console/calls?last=year"), 400, "must be hour, day or week")
 	wants(t, root.get("/console/costs?last=day"), 200, "By caller", "By agent", "$1.25", "1,230", "agent=shop")
+	wants(t, root.get("/console/task?id="+id+"&owner=ann"), 200, "Delegation", "2 tasks", "$1.25", `&amp;owner=ann">pay</a>`)
+	if a := bob.get("/console/task?id=" + id + "&owner=ann"); a.code != 403 || strings.Contains(a.body, "pay</a>") {
+		t.Errorf("the task of another caller = %d %s", a.code, a.body)
+	}
 	for _, path := range []string{"/console/calls", "/console/costs"} {
 		if a := ann.get(path); a.code != 403 || strings.Contains(a.body, "bob") {
 			t.Errorf("%s of a caller without a role = %d %s", path, a.code, a.body)

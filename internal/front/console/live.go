@@ -152,7 +152,7 @@ func taskEvents(p *page) error {
 func (p *page) followTasks(ctx, alive context.Context, s *stream, now *adminjson.TaskLog) {
 	o := p.r.FormValue("owner")
 	own := o == "" || o == p.caller.Owner
-	if p.caller.Admin && !p.followContext(alive, s, now, own) {
+	if p.caller.Admin && !p.followContext(alive, s, now) {
 		return
 	}
 	if own {
@@ -161,39 +161,35 @@ func (p *page) followTasks(ctx, alive context.Context, s *stream, now *adminjson
 }
 
 // followContext sends, to an administrator, what happens to the task beside its log: to its workers
-// and its webhooks. With tree, it also sends the tree whenever a task of the context has changed, and
+// and its webhooks, and the tree whenever a task of the context has changed. It
 // reads it again from time to time if it has tasks at other servers. It reports whether the tree may
 // change afterwards, too.
-func (p *page) followContext(alive context.Context, s *stream, now *adminjson.TaskLog, tree bool) (far bool) {
+func (p *page) followContext(alive context.Context, s *stream, now *adminjson.TaskLog) (far bool) {
 	ctx, cancel := context.WithCancel(alive)
 	defer cancel()
 	owner := p.r.FormValue("owner")
 	if owner == "" {
 		owner = p.caller.Owner
 	}
-	kinds, news := "worker,webhook", &later{f: func() {}}
-	if tree {
-		kinds += ",task.created,task.status"
-		last := ""
-		news.f = func() {
-			p, drop := p.scoped()
-			defer drop()
-			sum := p.readTree()
-			if sum.Far && ctx.Err() == nil {
-				news.againLocked(farPace)
-			}
-			state := sum.state()
-			if far = sum.Far; state == last || sum.Tasks == nil && last != "" {
-				return
-			}
-			p.addresses(&sum)
-			if last = state; p.send(s, "tree", 0, sum) != nil {
-				cancel()
-			}
+	news, last := new(later), ""
+	news.f = func() {
+		p, drop := p.scoped()
+		defer drop()
+		sum := p.readTree()
+		if sum.Far && ctx.Err() == nil {
+			news.againLocked(farPace)
 		}
-		news.ask()
+		state := sum.state()
+		if far = sum.Far; state == last || sum.Tasks == nil && last != "" {
+			return
+		}
+		p.addresses(&sum)
+		if last = state; p.send(s, "tree", 0, sum) != nil {
+			cancel()
+		}
 	}
-	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", kinds, "after", p.r.FormValue("news"))
+	news.ask()
+	path := "/api/v1/events?" + query("context", now.Task.ContextID, "owner", owner, "kind", "worker,webhook,task.created,task.status", "after", p.r.FormValue("news"))
 	err := p.follow(ctx, path, func(e sse.Event) bool { // an error ends the notices; the page stays
 		var n notice
 		switch err := json.Unmarshal(e.Data, &n); {

@@ -117,6 +117,8 @@ type treeView struct {
 	Via, Below string
 	// Address is that of a remote agent, for administrators. The tasks below it are there.
 	Address string `json:"-"`
+	// Owner is the owner of the task if it is not the caller.
+	Owner string `json:"-"`
 }
 
 // treeSum is a tree with the sums over its tasks.
@@ -238,7 +240,7 @@ func (p *page) readLog() (*adminjson.TaskLog, error) {
 	return last, p.get(p.logPath("", "after", max(0, l.Version-lastEntries)), last)
 }
 
-// tree returns the tasks below a task of the caller with their sums; no tasks if there is only the task itself, or if
+// tree returns the tasks below a task with their sums; no tasks if there is only the task itself, or if
 // the caller may not read it.
 func (p *page) tree() treeSum {
 	sum := p.readTree()
@@ -251,16 +253,21 @@ func (p *page) readTree() (sum treeSum) {
 	var answer struct {
 		Tasks []treeView
 	}
-	id := p.r.FormValue("id")
-	if o := p.r.FormValue("owner"); o != "" && o != p.caller.Owner {
-		return sum
+	id, owner := p.r.FormValue("id"), p.r.FormValue("owner")
+	path := "/api/v1/tasks/" + segment(id) + "/tree"
+	if owner == p.caller.Owner {
+		owner = ""
 	}
-	if err := p.get("/api/v1/tasks/"+segment(id)+"/tree", &answer); err != nil || len(answer.Tasks) == 0 {
+	if owner != "" {
+		path += "?" + query("scope", "all", "owner", owner)
+	}
+	if err := p.get(path, &answer); err != nil || len(answer.Tasks) == 0 {
 		return sum
 	}
 	sum.Took, sum.all = place(answer.Tasks, id), answer.Tasks
 	for i := range answer.Tasks {
 		t := &answer.Tasks[i]
+		t.Owner = owner
 		sum.Input, sum.Output, sum.USD = sum.Input+t.Input, sum.Output+t.Output, sum.USD+t.USD
 		if !ended(t.State) {
 			sum.Open++
