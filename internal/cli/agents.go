@@ -71,29 +71,46 @@ func (c *agentsListCmd) chosen(all []adminjson.Agent) []adminjson.Agent {
 
 func (c *agentsListCmd) table() *table[*adminjson.Agent] {
 	return &table[*adminjson.Agent]{heads: "AGENT\tKIND\tSTATE\tSKILLS\tLAST SEEN\tURL\tTROUBLE", format: c.format, row: func(a *adminjson.Agent) []any {
-		at, trouble := "-", "-"
+		at := "-"
 		if a.Remote != nil {
-			at, trouble = dash(a.Remote.URL), agentTrouble(a.Remote)
+			at = dash(a.Remote.URL)
 			if a.Remote.Transport == "queue" {
 				at = "queue " + a.Remote.Queue
 			}
 		}
 		state := cmp.Or(plain(agentState(a)), "up")
-		return []any{plain(a.Name), plain(a.Kind), state, len(a.Skills), cmp.Or(plain(a.LastSeen), "here"), plain(at), dash(plain(trouble))}
+		return []any{plain(a.Name), plain(a.Kind), state, len(a.Skills), cmp.Or(plain(a.LastSeen), "here"), plain(at), dash(plain(agentTrouble(a)))}
 	}}
 }
 
 // agentState returns the state of an agent; empty for one in the hub, which is up.
 func agentState(a *adminjson.Agent) string {
-	if a.Paused {
+	switch {
+	case a.Paused:
 		return "paused"
+	case a.NoWorker():
+		return "no worker"
 	}
 	return a.State
 }
 
-// agentTrouble returns the problems of an agent, or an empty text.
-func agentTrouble(r *adminjson.Remote) string {
+// agentTrouble returns the pause of an agent and its problems, or an empty text.
+func agentTrouble(a *adminjson.Agent) string {
 	var all []string
+	if a.PausedSince != nil {
+		pause := "paused for " + ageName(time.Since(*a.PausedSince))
+		if a.PausedBy != "" {
+			pause += " by " + a.PausedBy
+		}
+		if a.PauseReason != "" {
+			pause += ": " + a.PauseReason
+		}
+		all = append(all, pause)
+	}
+	r := a.Remote
+	if r == nil {
+		return strings.Join(all, "; ")
+	}
 	if r.Health.Error != "" {
 		all = append(all, r.Health.Error)
 	}
@@ -173,8 +190,8 @@ func describeAgent(a *adminjson.Agent) string {
 		if r.Health.CheckedAt != nil {
 			row("Asked", fmt.Sprintf("%s, in %.1f ms", timeName(r.Health.CheckedAt), r.Health.LatencyMs))
 		}
-		row("Trouble", agentTrouble(r))
 	}
+	row("Trouble", agentTrouble(a))
 	if len(a.Skills) > 0 {
 		b.WriteString("\nSkills\n")
 	}

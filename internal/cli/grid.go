@@ -33,7 +33,7 @@ const (
 var stateColors = map[string]string{
 	"working": blue, "submitted": blue, "delivering": blue, "open": yellow, "input-required": yellow, "auth-required": yellow, "waiting": yellow,
 	"retrying": yellow, "paused": yellow, "unknown": yellow, "completed": green, "up": green, "active": green, "answered": green, "approved": green,
-	"current": green, "ok": green, "failed": red, "rejected": red, "refused": red, "down": red, "revoked": faint, "expired": faint, "canceled": faint,
+	"current": green, "ok": green, "failed": red, "rejected": red, "refused": red, "down": red, "no": red, "revoked": faint, "expired": faint, "canceled": faint,
 	"settled": faint, "gone": faint,
 }
 
@@ -91,7 +91,7 @@ func (g *grid) enrich(column int, head string) {
 		row[column] = plain(row[column])
 	}
 	switch head {
-	case "CHANGED", "SINCE", "TIME", "ENDS", "UNTIL", "LAST":
+	case "CHANGED", "SINCE", "TIME", "ENDS", "UNTIL", "LAST", "LAST USED":
 		for _, row := range g.rows {
 			at, err := time.Parse(time.RFC3339, row[column])
 			switch {

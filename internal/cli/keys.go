@@ -309,13 +309,16 @@ func (c *keysListCmd) Run(in interrupts, o *OS) error {
 
 func keyTable(f format) *table[*adminapi.Key] {
 	return &table[*adminapi.Key]{
-		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES", none: "No keys: callers are not asked for one.", format: f,
+		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES\tLAST USED\tOWNER\tNAME", none: "No keys: callers are not asked for one.", format: f,
 		row: func(k *adminapi.Key) []any {
 			end := k.ExpiresAt
 			if k.RevokedAt != nil {
 				end = k.RevokedAt
 			}
-			return []any{printable(k.ID), printable(k.AgentID), k.State, timeName(end), dash(printable(strings.Join(k.Roles, ",")))}
+			return []any{
+				printable(k.ID), printable(k.AgentID), k.State, timeName(end), dash(printable(strings.Join(k.Roles, ","))),
+				timeName(k.LastUsedAt), dash(printable(k.Owner)), dash(printable(k.DisplayName)),
+			}
 		},
 	}
 }

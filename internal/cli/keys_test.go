@@ -32,13 +32,13 @@ func fakeHub(t *testing.T, code int, body string) (url string, requests *[]strin
 func TestKeysForAPerson(t *testing.T) {
 	t.Parallel()
 	url, requests := fakeHub(t, 200, `{"keys":[
-		{"id":"k1","agentId":"ann","roles":["admin","ops"],"state":"active"},
+		{"id":"k1","agentId":"ann","displayName":"Ann Lee","owner":"acme","roles":["admin","ops"],"state":"active","lastUsedAt":"2026-01-01T03:04:05Z"},
 		{"id":"k2","agentId":"b\u001bob","roles":[],"state":"expired","expiresAt":"2026-01-02T03:04:05Z"},
 		{"id":"k3","agentId":"bob","roles":[],"state":"revoked","expiresAt":"2026-01-02T03:04:05Z","revokedAt":"2026-01-01T00:00:00Z"}]}`)
-	want := `KEY  AGENT  STATE    ENDS                      ROLES
-k1   ann    active   -                         admin,ops
-k2   bob    expired  2026-01-02T03:04:05.000Z  -
-k3   bob    revoked  2026-01-01T00:00:00.000Z  -
+	want := `KEY  AGENT  STATE    ENDS                      ROLES      LAST USED                 OWNER  NAME
+k1   ann    active   -                         admin,ops  2026-01-01T03:04:05.000Z  acme   Ann Lee
+k2   bob    expired  2026-01-02T03:04:05.000Z  -          -                         -      -
+k3   bob    revoked  2026-01-01T00:00:00.000Z  -          -                         -      -
 `
 	code, out, errs := invoke(t, OS{Terminal: true}, "keys", "list", "--url", url+"/", "--api-key", "k")
 	if diff := cmp.Diff(want, out); diff != "" || code != 0 {
@@ -68,7 +68,7 @@ func TestKeysOfAFolder(t *testing.T) {
 		t.Errorf("key = %+v", made)
 	}
 	code, out, _ = invoke(t, OS{}, "keys", "list", "--data", data)
-	if want := made.ID + "\t" + made.AgentID + "\tactive\t" + timeName(made.ExpiresAt) + "\tadmin,ops\n"; code != 0 || out != want {
+	if want := made.ID + "\t" + made.AgentID + "\tactive\t" + timeName(made.ExpiresAt) + "\tadmin,ops\t-\tacme\t-\n"; code != 0 || out != want {
 		t.Errorf("keys list = %d, %q, want %q", code, out, want)
 	}
 	code, out, _ = invoke(t, OS{}, "keys", "revoke", "--data", data, made.ID, "--after", "1h")

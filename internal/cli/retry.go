@@ -1,16 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/parley-a2a/parley/client"
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 type tasksRetryCmd struct {
 	oneTask
+	All    bool `help:"A task of any owner, for administrators; the new task is yours."`
 	Stream bool `help:"Print the reply as it arrives."`
 	Detach bool `help:"Do not wait: print the id of the new task."`
 }
@@ -49,8 +52,13 @@ func (c *tasksRetryCmd) message(ctx context.Context, cl *client.Client, o *OS) (
 	hub := c.hub()
 	t, err := cl.Get(ctx, &a2a.GetTaskRequest{ID: a2a.TaskID(c.ID)})
 	if err != nil && c.onHub(cl) {
-		if other, err := hub.ofOthers(ctx, c.ID, err); err == nil {
-			return nil, fmt.Errorf("task %s belongs to another caller, %s, who alone can send its message again", other.TaskID, other.Owner)
+		var other *adminjson.TaskInfo
+		if other, err = hub.ofOthers(ctx, c.ID, err); err == nil && !c.All {
+			return nil, fmt.Errorf("task %s belongs to another caller, %s; --all sends its message as a task of yours", other.TaskID, other.Owner)
+		}
+		if err == nil {
+			t, err = loose(other)
+			c.Agent = cmp.Or(c.Agent, other.Agent)
 		}
 	}
 	if err != nil {
@@ -74,4 +82,17 @@ func (c *tasksRetryCmd) message(ctx context.Context, cl *client.Client, o *OS) (
 	m := a2a.NewMessage(a2a.MessageRoleUser, sent[0].Parts...)
 	m.ContextID, m.Metadata, m.Extensions, m.ReferenceTasks = t.ContextID, sent[0].Metadata, sent[0].Extensions, sent[0].ReferenceTasks
 	return m, nil
+}
+
+// loose returns a task of another owner without its context and its references to other tasks.
+func loose(info *adminjson.TaskInfo) (*a2a.Task, error) {
+	t, err := a2aTask(info)
+	if err != nil {
+		return nil, err
+	}
+	t.ContextID = ""
+	for _, m := range t.History {
+		m.ReferenceTasks = nil
+	}
+	return t, nil
 }

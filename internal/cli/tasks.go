@@ -3,8 +3,10 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -56,7 +58,7 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err != nil {
 			return err
 		}
-		return c.printInfo(info, o)
+		return c.printInfo(in.soft, info, o)
 	}
 	if err := c.resolve(in.soft, &c.ID); err != nil {
 		return err
@@ -66,7 +68,7 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if err != nil && c.onHub(cl) {
 			var other *adminjson.TaskInfo
 			if other, err = hub.ofOthers(in.soft, c.ID, err); err == nil && !c.data() {
-				return c.printInfo(other, o)
+				return c.printInfo(in.soft, other, o)
 			}
 			if err == nil { // data has one form for all owners
 				task, err = a2aTask(other)
@@ -82,12 +84,12 @@ func (c *tasksGetCmd) Run(in interrupts, o *OS) error {
 		if c.onHub(cl) {
 			info = hub.taskInfo(in.soft, task.ID)
 		}
-		return c.print(task, info, o, opener(in.soft, cl))
+		return errors.Join(c.print(task, info, o, opener(in.soft, cl)), c.delegated(in.soft, info, o))
 	})
 }
 
 // printInfo shows a task of any owner. Large parts of its files are only described.
-func (c *tasksGetCmd) printInfo(info *adminjson.TaskInfo, o *OS) error {
+func (c *tasksGetCmd) printInfo(ctx context.Context, info *adminjson.TaskInfo, o *OS) error {
 	if c.data() {
 		return c.encode(o.Stdout, info)
 	}
@@ -95,7 +97,30 @@ func (c *tasksGetCmd) printInfo(info *adminjson.TaskInfo, o *OS) error {
 	if err != nil {
 		return err
 	}
-	return c.print(t, info, o, nil)
+	return errors.Join(c.print(t, info, o, nil), c.delegated(ctx, info, o))
+}
+
+// delegated writes the tasks that a task has delegated, and those below them. info is nil for a server that is no
+// Parley hub.
+func (c *tasksGetCmd) delegated(ctx context.Context, info *adminjson.TaskInfo, o *OS) error {
+	if info == nil || info.TaskID == "" {
+		return nil
+	}
+	path, hub := "GET "+taskPath(string(info.TaskID))+"/tree", c.hub()
+	if info.Owner != "" {
+		path += "?" + url.Values{"scope": {"all"}, "owner": {info.Owner}}.Encode()
+	}
+	var tree adminapi.TaskTree
+	if hub.ask(ctx, path, nil, &tree) != nil || len(tree.Tasks) < 2 {
+		return nil // a policy may hide the tree
+	}
+	fmt.Fprintf(o.Stdout, "\ndelegated\n")
+	for i := range tree.Tasks[1:] {
+		t := &tree.Tasks[i+1]
+		fmt.Fprintf(o.Stdout, "%s%s  %s  %s  %s  %s\n", strings.Repeat("  ", t.Depth), plain(string(t.TaskID)), plain(string(t.Agent)),
+			stateName(a2a.TaskState(t.State)), ageName(time.Duration(t.AgeMs)*time.Millisecond), dash(plain(t.Text)))
+	}
+	return nil
 }
 
 // a2aTask returns the task of an answer about a task of any owner.

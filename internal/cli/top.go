@@ -32,8 +32,10 @@ type topFrame struct {
 	Status adminapi.Status      `json:"status"`
 	Caller adminjson.Caller     `json:"caller"`
 	Counts adminjson.TaskCounts `json:"counts"`
-	Agents []adminjson.Agent    `json:"agents"`
-	Tasks  []adminjson.TaskInfo `json:"tasks"`
+	// Attention are the reasons for which tasks need a person.
+	Attention []adminjson.Attention `json:"attention"`
+	Agents    []adminjson.Agent     `json:"agents"`
+	Tasks     []adminjson.TaskInfo  `json:"tasks"`
 	// At is the time of the frame. Took is the time for its requests in milliseconds.
 	At   time.Time `json:"at"`
 	Took int64     `json:"tookMs"`
@@ -121,6 +123,7 @@ func (c *topCmd) frame(ctx context.Context) (*topFrame, error) {
 	}
 	var agents adminjson.AgentList
 	var tasks, submitted adminjson.TaskList
+	var attention adminjson.AttentionList
 	page := "/tasks?pageSize=" + strconv.Itoa(max(c.Tasks, 1)) + "&" + q.Encode()
 	for _, ask := range []struct {
 		path string
@@ -129,6 +132,7 @@ func (c *topCmd) frame(ctx context.Context) (*topFrame, error) {
 		{"/status", &f.Status},
 		{"/agents", &agents},
 		{"/counts?" + q.Encode(), &f.Counts},
+		{"/attention?" + q.Encode(), &attention},
 		{page, &tasks},
 		{page + "&state=" + string(a2a.TaskStateSubmitted), &submitted}, // a task that is held up has not changed lately
 	} {
@@ -137,6 +141,7 @@ func (c *topCmd) frame(ctx context.Context) (*topFrame, error) {
 		}
 	}
 	f.Agents = append([]adminjson.Agent{}, agents.Agents[:min(len(agents.Agents), maxTop)]...)
+	f.Attention = append([]adminjson.Attention{}, attention.Items[:min(len(attention.Items), maxTop)]...)
 	f.Tasks = heldFirst(tasks.Tasks, submitted.Tasks)
 	f.Tasks = f.Tasks[:min(len(f.Tasks), c.Tasks)]
 	f.Took = time.Since(f.At).Milliseconds()
@@ -173,7 +178,11 @@ func (f *topFrame) text(o *OS, before *topFrame) string {
 		fmt.Fprintf(&b, "bus %s  %s\n", plain(s.Bus.Kind), map[bool]string{true: "connected", false: "not connected: " + plain(s.Bus.Reason)}[s.Bus.Connected])
 	}
 	b.WriteString("\n" + f.counts(o, before) + "\n\n")
-	_ = f.agents(o).write(&b) // a strings.Builder returns no error
+	if len(f.Attention) > 0 {
+		_ = f.attention(o).write(&b) // a strings.Builder returns no error
+		b.WriteString("\n")
+	}
+	_ = f.agents(o).write(&b)
 	if len(f.Tasks) > 0 {
 		b.WriteString("\n")
 		_ = f.tasks(o).write(&b)
@@ -244,18 +253,25 @@ func (f *topFrame) agents(o *OS) *grid {
 	slices.SortStableFunc(all, func(a, b adminjson.Agent) int { return cmp.Compare(rank(&b), rank(&a)) })
 	for i := range all {
 		a := &all[i]
-		state := cmp.Or(a.State, "up")
-		if a.Paused {
-			state = "paused"
-		}
-		row := []string{a.Name, a.Kind, state, "-", "-", "-", "-"}
+		row := []string{a.Name, a.Kind, cmp.Or(agentState(a), "up"), "-", "-", "-", dash(agentTrouble(a))}
 		if q, ok := queues[a.Name]; ok {
 			row[3], row[4], row[5] = strconv.Itoa(q.Waiting), strconv.Itoa(q.Held), strconv.Itoa(q.Workers)
 		}
-		if a.Remote != nil && agentTrouble(a.Remote) != "" {
-			row[6] = agentTrouble(a.Remote)
-		}
 		g.rows = append(g.rows, row)
+	}
+	return g
+}
+
+// attention returns why tasks need a person, as the console has it.
+func (f *topFrame) attention(o *OS) *grid {
+	g := &grid{heads: []string{"ATTENTION", "TASKS", "SINCE", "AGENT", "TASK", "REASON"}, colors: o.Colors, now: f.At}
+	for i := range f.Attention {
+		a := &f.Attention[i]
+		since := a.Since
+		if a.Code == adminjson.Failed {
+			since = a.Last
+		}
+		g.rows = append(g.rows, []string{a.Code, strconv.Itoa(a.Count), since.Format(time.RFC3339), a.Agent, string(a.TaskID), a.Text})
 	}
 	return g
 }

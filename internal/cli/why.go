@@ -57,7 +57,11 @@ func taskPath(id string) string { return adminapi.Root + "/tasks/" + url.PathEsc
 // why describes a task and why it does not proceed.
 func (f *hubFlags) why(info *adminjson.TaskInfo) string {
 	since := max(0, time.Since(info.ChangedAt)).Round(time.Second)
-	text := fmt.Sprintf("task %s of agent %s: %s", plain(string(info.TaskID)), plain(info.Agent), stateName(a2a.TaskState(info.State)))
+	text := fmt.Sprintf("task %s of agent %s", plain(string(info.TaskID)), plain(info.Agent))
+	if info.Owner != "" {
+		text += " for " + plain(info.Owner)
+	}
+	text += ": " + stateName(a2a.TaskState(info.State))
 	switch {
 	case a2a.TaskState(info.State).Terminal():
 		text += fmt.Sprintf(", ended %v ago\n", since)
@@ -67,7 +71,11 @@ func (f *hubFlags) why(info *adminjson.TaskInfo) string {
 	case info.Waiting == nil:
 		text += fmt.Sprintf(" for %v; this hub does not say why\n", since)
 	default:
-		text += fmt.Sprintf(" for %v\n%s\n", since, f.reason(info.Waiting))
+		text += fmt.Sprintf(" for %v\n", since)
+		if info.Answer != "" {
+			text += "question: " + plain(info.Answer) + "\n"
+		}
+		text += f.reason(info.Waiting) + "\n"
 		if q := info.QuietSince; q != nil && info.Waiting.Code == adminjson.Runs {
 			text += fmt.Sprintf("no output for %v\n", max(0, time.Since(*q)).Round(time.Second))
 		}
