@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/adminjson"
 )
 
 // TestLater: calls keep their pace, one that repeats comes sooner if asked for, and none follows the
@@ -71,5 +73,19 @@ func TestTreeState(t *testing.T) {
 			t.Errorf("change %d does not change the state", i)
 		}
 		seen[s.state()] = true
+	}
+}
+
+// TestForemost checks that the overview of a hub with many agents is bounded and begins with those in trouble.
+func TestForemost(t *testing.T) {
+	t.Parallel()
+	all := make([]adminjson.Agent, 2000)
+	all[1500].State, all[1700].Paused, all[1900].State = "down", true, "up"
+	shown, more := foremost(all)
+	if len(shown) != maxForemost || more != 2000-maxForemost || shown[0].State != "down" || !shown[1].Paused || shown[2].State != "" || all[0].State != "" {
+		t.Errorf("%d agents, %d more, first %+v", len(shown), more, shown[:3])
+	}
+	if shown, more := foremost(all[:maxForemost]); len(shown) != maxForemost || more != 0 {
+		t.Errorf("of few: %d agents, %d more", len(shown), more)
 	}
 }

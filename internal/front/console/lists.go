@@ -163,6 +163,8 @@ type overviewView struct {
 	// Scope is "all" for the tasks of all owners.
 	Scope  string
 	Agents []adminjson.Agent
+	// MoreAgents is the number of agents that the overview leaves out.
+	MoreAgents int
 	// Attention is the tasks that need a person.
 	Attention attentionView
 	Empty     bool
@@ -187,7 +189,7 @@ func overview(p *page) error {
 	if err != nil && !isMissing(err) {
 		return err
 	}
-	v.Agents = agents.Agents
+	v.Agents, v.MoreAgents = foremost(agents.Agents)
 	if v.Attention, err = p.attention(v.Scope); err != nil {
 		return err
 	}
@@ -426,4 +428,24 @@ func send(p *page) error {
 	}
 	p.hub.see(p.w, p.r, taskURL(answer.Task.ID, ""))
 	return nil
+}
+
+// maxForemost is the maximum number of agents on the overview.
+const maxForemost = 50
+
+// foremost returns the agents for the overview, those in trouble before the others if there are many, and the number of
+// those that are left out.
+func foremost(all []adminjson.Agent) (shown []adminjson.Agent, more int) {
+	if len(all) <= maxForemost {
+		return all, 0
+	}
+	healthy := func(a *adminjson.Agent) int {
+		if a.Paused || a.State != "" && a.State != "up" {
+			return 0
+		}
+		return 1
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b adminjson.Agent) int { return healthy(&a) - healthy(&b) })
+	return all[:maxForemost], len(all) - maxForemost
 }
