@@ -229,7 +229,7 @@ func (w *waits) inQueue(name task.Agent, workers int) *adminjson.Waiting {
 	return why
 }
 
-// busy says what a task does for which others wait.
+// busy describes the work of a task for which others wait.
 func (w *waits) busy(t *task.Head) string {
 	switch {
 	case t.State.Interrupted() && !t.Resumed():

@@ -483,7 +483,7 @@ func TestSignInForForm(t *testing.T) {
 	}
 }
 
-// TestRows checks that a list shows the message and the answer of each task, and to whom.
+// TestRows checks that a list shows the message and the answer of each task to callers with the right to read it.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, true)
