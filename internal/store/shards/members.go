@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -57,14 +58,20 @@ func (db *DB) Renew(ctx context.Context, r cluster.Renewal) ([]cluster.Member, e
 
 // Rejoin implements keeper.Table.
 func (db *DB) Rejoin(ctx context.Context, holder task.Holder) error {
+	// Owners may have moved while this hub was lost. An operation that knows a former place must not write there as
+	// one of the new membership.
+	resume, err := db.owners.pause(ctx)
+	if err != nil {
+		return fmt.Errorf("join again: %w", err)
+	}
+	defer resume()
+	db.owners.forget()
 	if err := db.home().db.Rejoin(ctx, holder); err != nil {
 		return err
 	}
 	db.mu.Lock()
 	db.own = holder
 	db.mu.Unlock()
-	// Owners may have moved while this hub was lost.
-	db.owners.forget()
 	if err := db.sync(ctx); err != nil {
 		return err
 	}

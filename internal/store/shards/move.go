@@ -298,6 +298,11 @@ func (db *DB) adopt(moves []pgstore.Move) {
 		if m.State == pgstore.Failed || !m.Orphan && m.Mover != db.home().db.Epoch() {
 			continue
 		}
+		_, from := db.source(m.From)
+		_, to := db.source(m.To)
+		if m.State != pgstore.Ordered && (errors.Is(from, task.ErrPartly) || errors.Is(to, task.ErrPartly)) {
+			continue // a renewal after its return tries again
+		}
 		if _, busy := db.moving.LoadOrStore(m.Owner, true); busy {
 			continue
 		}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/pgstore"
@@ -26,6 +28,9 @@ type owners struct {
 	busy map[task.Owner]int
 	// held are the owners that are about to change their places: their operations wait.
 	held map[task.Owner]*hold
+	// paused is not nil while this hub joins again: operations wait until it is closed. quiet is closed once none is
+	// left that has begun before.
+	paused, quiet chan struct{}
 }
 
 // hold makes the operations of an owner wait.
@@ -45,7 +50,7 @@ func (o *owners) enter(ctx context.Context, all ...task.Owner) (leave func(), er
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("an owner changes its database: %w: %w", task.ErrUnavailable, context.Cause(ctx))
+			return nil, fmt.Errorf("an owner changes its database, or this hub joins again: %w: %w", task.ErrUnavailable, context.Cause(ctx))
 		}
 	}
 }
@@ -54,6 +59,9 @@ func (o *owners) enter(ctx context.Context, all ...task.Owner) (leave func(), er
 func (o *owners) tryEnter(all []task.Owner) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.paused != nil {
+		return o.paused
+	}
 	for _, owner := range all {
 		if h := o.held[owner]; h != nil {
 			return h.ended
@@ -76,9 +84,40 @@ func (o *owners) leave(all []task.Owner) {
 			continue
 		}
 		delete(o.busy, owner)
+		if o.quiet != nil && len(o.busy) == 0 {
+			close(o.quiet)
+		}
 		if h := o.held[owner]; h != nil {
 			close(h.idle)
 		}
+	}
+}
+
+// pauseLimit is the time limit for operations that have begun before a pause. Usual ones end within ten seconds.
+const pauseLimit = 15 * time.Second
+
+// pause makes all operations wait until resume is called, and returns when those that had begun have ended.
+func (o *owners) pause(ctx context.Context) (resume func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pauseLimit, errors.New("operations of owners do not end"))
+	defer cancel()
+	paused, quiet := make(chan struct{}), make(chan struct{})
+	o.mu.Lock()
+	if o.paused, o.quiet = paused, quiet; len(o.busy) == 0 {
+		close(quiet)
+	}
+	o.mu.Unlock()
+	resume = func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.paused, o.quiet = nil, nil
+		close(paused)
+	}
+	select {
+	case <-quiet:
+		return resume, nil
+	case <-ctx.Done():
+		resume()
+		return nil, context.Cause(ctx)
 	}
 }
 
