@@ -47,7 +47,7 @@ type campaign struct {
 	mu    sync.Mutex // guards the fields below
 	jobs  []*job     // of this round
 	tasks map[string]int
-	ids   map[string]bool // of the tasks of all rounds
+	ids   map[string]int // the owners of the tasks of all rounds, by id
 	found []error
 	ops   int
 }
@@ -78,9 +78,9 @@ func setting(t *testing.T, name string, fallback int) int {
 	return n
 }
 
-// TestCampaign runs three hubs on a database, behind a pooler without a broker and with RabbitMQ, while faults
-// of all kinds happen to hubs, connections, the database, the broker and clocks. Each night it runs with each
-// broker in turn. Clients use random hubs. A checker decides whether their histories are possible.
+// TestCampaign runs three hubs on a database, behind a pooler without a broker and with RabbitMQ, and on three
+// databases, while faults of all kinds happen to hubs, connections, databases, the broker and clocks, and owners move.
+// Each night it runs with each broker in turn, and the faults of three databases are of all kinds, too. Clients use random hubs. A checker decides whether their histories are possible.
 //
 // PARLEY_CLUSTER_FAULTS is the number of faults with each broker, PARLEY_CLUSTER_SEED the seed of
 // their plan, which is the same in each run otherwise: a failure then has to do with the change.
@@ -89,14 +89,21 @@ func TestCampaign(t *testing.T) {
 	n, seed := setting(t, "PARLEY_CLUSTER_FAULTS", 20), setting(t, "PARLEY_CLUSTER_SEED", 31)
 	t.Logf("PARLEY_CLUSTER_SEED=%d PARLEY_CLUSTER_FAULTS=%d", seed, n)
 	for name, start := range map[string]func(*testing.T) *broker{
-		"Alone": onNothing, "Pooler": onPooler, "Embedded": onEmbedded, "NATS": onNATS, "RabbitMQ": onRabbit,
+		"Alone": onNothing, "Pooler": onPooler, "Databases": onDatabases(3), "Embedded": onEmbedded, "NATS": onNATS, "Cluster": onCluster, "RabbitMQ": onRabbit,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if name != "Pooler" && name != "RabbitMQ" {
+			p := planning{uint64(seed), n, nil} //nolint:gosec // positive
+			switch name {
+			case "Pooler", "RabbitMQ":
+			case "Databases":
+				if os.Getenv(testenv.Night) != "1" {
+					p.n, p.only = min(n, 8), []string{"move owner", "database away", "kill hub", "freeze hub"}
+				}
+			default:
 				testenv.Nightly(t, "a campaign with each broker")
 			}
-			runCampaign(t, start(t), planning{uint64(seed), n}) //nolint:gosec // positive
+			runCampaign(t, start(t), p)
 		})
 	}
 }
@@ -104,13 +111,14 @@ func TestCampaign(t *testing.T) {
 type planning struct {
 	seed uint64
 	n    int
+	only []string // the kinds of faults; nil means all
 }
 
 func newCampaign(t *testing.T, b *broker) *campaign {
 	t.Helper()
 	return &campaign{
 		system: startSystem(t, b), started: time.Now(), hooks: startHooks(t), loads: loads, lasting: map[string]*lastingFault{},
-		done: map[string]int{}, tasks: map[string]int{}, ids: map[string]bool{}, watchEvery: 200 * time.Millisecond, patience: patience,
+		done: map[string]int{}, tasks: map[string]int{}, ids: map[string]int{}, watchEvery: 200 * time.Millisecond, patience: patience,
 	}
 }
 
@@ -121,7 +129,7 @@ func runCampaign(t *testing.T, b *broker, p planning) {
 		c.loads = slices.Concat(loads, queueLoads)
 	}
 	for _, k := range faultKinds {
-		if k.needs == nil || k.needs(c) {
+		if (p.only == nil || slices.Contains(p.only, k.name)) && (k.needs == nil || k.needs(c)) {
 			c.kinds = append(c.kinds, k)
 		}
 	}
@@ -136,6 +144,13 @@ func runCampaign(t *testing.T, b *broker, p planning) {
 	}
 	c.checkLists()
 	t.Logf("faults: %v", c.done)
+	if c.hasShards() {
+		done := 0
+		for _, n := range c.nodes {
+			done += strings.Count(n.Output(), "an owner has moved")
+		}
+		t.Logf("%d moves were carried out by the hub that took the order", done)
+	}
 	t.Logf("tasks: %v; %d operations, %d violations, in %v", c.tasks, c.ops, len(c.found), c.now().Round(time.Second))
 }
 
@@ -150,7 +165,7 @@ func (c *campaign) round(number int, all []strike) {
 	c.jobs = nil
 	var callers sync.WaitGroup
 	for i := range clients {
-		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("r%d-c%d", number, i), c.loads}) })
+		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("r%d-c%d", number, i), i % c.owners(), c.loads}) })
 	}
 	for i := range all {
 		c.strike(ctx, &all[i])
@@ -166,6 +181,10 @@ func (c *campaign) round(number int, all []strike) {
 		c.violated(err)
 		return
 	}
+	if err := c.moved(ctx); err != nil {
+		c.violated(err)
+		return
+	}
 	c.check(ctx)
 	c.t.Logf("%8.3f s: checked", c.now().Seconds())
 }
@@ -173,6 +192,7 @@ func (c *campaign) round(number int, all []strike) {
 // caller is a client with the kinds of its jobs.
 type caller struct {
 	name  string
+	owner int
 	loads []load
 }
 
@@ -180,7 +200,7 @@ type caller struct {
 func (c *campaign) caller(ctx, begin context.Context, who caller) {
 	for i := rand.IntN(len(who.loads)); begin.Err() == nil; i++ {
 		l := &who.loads[i%len(who.loads)]
-		j := &job{c: c, load: l, name: fmt.Sprintf("%s-%d", who.name, i)}
+		j := &job{c: c, load: l, name: fmt.Sprintf("%s-%d", who.name, i), owner: who.owner}
 		if j.text = l.text(j.name); l.cancels {
 			j.cancelAt = 2 + rand.IntN(4)
 		}
@@ -192,7 +212,7 @@ func (c *campaign) caller(ctx, begin context.Context, who caller) {
 		c.mu.Lock()
 		c.jobs = append(c.jobs, j)
 		if j.id != "" {
-			c.ids[j.id] = true
+			c.ids[j.id] = j.owner
 		}
 		c.tasks[l.name]++
 		c.mu.Unlock()
@@ -208,7 +228,7 @@ func (c *campaign) check(ctx context.Context) {
 			continue
 		}
 		if err := c.checkJob(ctx, j, effects[j.id]); err != nil {
-			log, _ := c.log(ctx, c.nodes[0], j.id)
+			log, _ := c.log(ctx, c.nodes[0], j)
 			moments, _ := fold(log)
 			c.violated(fmt.Errorf("job %s (%s), task %s: %w%s", j.name, j.load.name, j.id, err, explain(j.history.all(), moments)))
 		}
@@ -216,12 +236,12 @@ func (c *campaign) check(ctx context.Context) {
 }
 
 func (c *campaign) checkJob(ctx context.Context, j *job, effects int) error {
-	log, err := c.log(ctx, c.nodes[0], j.id)
+	log, err := c.log(ctx, c.nodes[0], j)
 	if err != nil {
 		return err
 	}
 	for _, n := range c.nodes[1:] {
-		other, err := c.log(ctx, n, j.id)
+		other, err := c.log(ctx, n, j)
 		if err != nil {
 			return err
 		}
@@ -246,7 +266,7 @@ func (c *campaign) checkJob(ctx context.Context, j *job, effects int) error {
 	}
 	acts := j.history.all()
 	var got taskJSON
-	if err := hubtest.Call(ctx, hubtest.Request{URL: c.anyHub().URL() + "/v1/a2a/tasks/" + j.id}, &got); err != nil {
+	if err := hubtest.Call(ctx, hubtest.Request{URL: c.anyHub().URL() + "/v1/a2a/tasks/" + j.id, Header: c.as(j.owner)}, &got); err != nil {
 		return err
 	}
 	acts = append(acts, act{kind: "last get", begin: c.now(), end: c.now(), least: moments[len(moments)-1].version})
@@ -270,16 +290,16 @@ func (c *campaign) checkJob(ctx context.Context, j *job, effects int) error {
 }
 
 // log reads the events of a task at a hub. The first one is the message, which no later stream repeats.
-func (c *campaign) log(ctx context.Context, n *node, id string) (all []hubtest.Event, err error) {
+func (c *campaign) log(ctx context.Context, n *node, j *job) (all []hubtest.Event, err error) {
 	resp, err := hubtest.Do(ctx, hubtest.Request{
-		Method: http.MethodPost, URL: n.URL() + "/v1/a2a/tasks/" + id + ":subscribe", Header: []string{"Last-Event-ID", "1"},
+		Method: http.MethodPost, URL: n.URL() + "/v1/a2a/tasks/" + j.id + ":subscribe", Header: slices.Concat([]string{"Last-Event-ID", "1"}, c.as(j.owner)),
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("log of task %s at hub %s: %s", id, n.id, resp.Status)
+		return nil, fmt.Errorf("log of task %s at hub %s: %s", j.id, n.id, resp.Status)
 	}
 	for ev, err := range hubtest.Events(resp.Body) {
 		if err != nil {
@@ -314,22 +334,31 @@ func (c *campaign) effects() map[string]int {
 func (c *campaign) checkLists() {
 	c.t.Helper()
 	for _, n := range c.nodes {
-		listed := map[string]bool{}
-		for token, first := "", true; first || token != ""; first = false {
-			var page struct {
-				Tasks         []taskJSON
-				NextPageToken string
-			}
-			if err := hubtest.Call(c.t.Context(), hubtest.Request{URL: n.URL() + "/v1/a2a/tasks?pageSize=100&pageToken=" + token}, &page); err != nil {
-				c.t.Fatal(err)
-			}
-			for i := range page.Tasks {
-				listed[page.Tasks[i].ID] = true
-			}
-			token = page.NextPageToken
+		listed := map[string]int{}
+		for owner := range c.owners() {
+			c.list(n, owner, listed)
 		}
 		if !maps.Equal(listed, c.ids) {
 			c.violated(wrong("hub %s lists %d tasks, the callers have %d", n.id, len(listed), len(c.ids)))
 		}
+	}
+}
+
+// list adds the tasks of an owner that a hub lists.
+func (c *campaign) list(n *node, owner int, listed map[string]int) {
+	c.t.Helper()
+	for token, first := "", true; first || token != ""; first = false {
+		var page struct {
+			Tasks         []taskJSON
+			NextPageToken string
+		}
+		r := hubtest.Request{URL: n.URL() + "/v1/a2a/tasks?pageSize=100&pageToken=" + token, Header: c.as(owner)}
+		if err := hubtest.Call(c.t.Context(), r, &page); err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range page.Tasks {
+			listed[page.Tasks[i].ID] = owner
+		}
+		token = page.NextPageToken
 	}
 }

@@ -72,6 +72,7 @@ type job struct {
 	name string
 	text string
 
+	owner       int
 	id, context string
 	log         []hubtest.Event // the events that the caller has read
 	last        int64
@@ -157,7 +158,7 @@ func (j *job) callAt(ctx context.Context, n *node, r request, into any) (a act, 
 	ctx, cancel := j.c.limit(ctx)
 	defer cancel()
 	a = act{kind: r.kind, hub: n.id, begin: j.c.now()}
-	r.URL = n.URL() + r.URL
+	r.URL, r.Header = n.URL()+r.URL, slices.Concat(r.Header, j.c.as(j.owner))
 	err = hubtest.Call(ctx, r.Request, into)
 	if a.end = j.c.now(); err != nil {
 		a.err = err.Error()
@@ -293,7 +294,7 @@ func (j *job) read(ctx context.Context, r request) error {
 	ctx, cancel := j.c.limit(ctx)
 	defer cancel()
 	a := act{kind: r.kind, hub: n.id, begin: j.c.now()}
-	r.URL = n.URL() + r.URL
+	r.URL, r.Header = n.URL()+r.URL, slices.Concat(r.Header, j.c.as(j.owner))
 	resp, err := hubtest.Do(ctx, r.Request)
 	if err != nil {
 		return j.count(n, err)

@@ -2,13 +2,18 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/clocktest"
 	"github.com/parley-a2a/parley/internal/testing/linktest"
+	"github.com/parley-a2a/parley/internal/testing/pgtest"
+	"github.com/parley-a2a/parley/store/pgstore"
 )
 
 // faultKind is a kind of fault with its weight in the random choice.
@@ -28,7 +33,7 @@ var faultKinds = []faultKind{
 	{name: "end hub", weight: 8, happen: (*campaign).endHub},
 	{name: "freeze hub", weight: 14, happen: (*campaign).freezeHub, long: true},
 	{name: "move clock", weight: 10, happen: (*campaign).moveClock, needs: (*campaign).canMove},
-	{name: "cut database", weight: 8, happen: func(_ *campaign, n *node, _ *strike) { n.db.Cut() }},
+	{name: "cut database", weight: 8, happen: func(_ *campaign, n *node, s *strike) { n.dbs[s.pick%len(n.dbs)].Cut() }},
 	{name: "partition database", weight: 12, happen: (*campaign).partition, long: true},
 	{name: "half-open database", weight: 10, happen: (*campaign).halfOpen},
 	{name: "refuse database", weight: 8, happen: (*campaign).refuse},
@@ -37,11 +42,15 @@ var faultKinds = []faultKind{
 	{name: "freeze database", weight: 5, happen: (*campaign).freezeDatabase},
 	{name: "connection limit", weight: 6, happen: (*campaign).limitConnections},
 	{name: "restart pooler", weight: 8, happen: (*campaign).restartPooler, needs: func(c *campaign) bool { return c.pooler != nil }},
+	{name: "database away", weight: 8, happen: (*campaign).awayDatabase, needs: (*campaign).hasShards},
+	{name: "move owner", weight: 30, happen: (*campaign).moveOwner, needs: (*campaign).hasShards},
 	{name: "cut broker", weight: 8, happen: (*campaign).cutBroker, needs: (*campaign).hasBroker},
 	{name: "partition broker", weight: 10, happen: (*campaign).partitionBroker, needs: (*campaign).hasBroker},
 	{name: "kill broker", weight: 5, happen: (*campaign).killBroker, needs: func(c *campaign) bool { return c.broker.kill != nil }},
 	{name: "kill worker", weight: 8, happen: (*campaign).killWorker, needs: (*campaign).hasBroker},
 }
+
+func (c *campaign) hasShards() bool { return len(c.all) > 1 }
 
 func (c *campaign) hasBroker() bool { return c.broker.addr != "" }
 
@@ -134,8 +143,10 @@ func (c *campaign) endHub(n *node, _ *strike) {
 	if n.bus != nil {
 		c.over("bus " + n.id)
 	}
-	c.over("db " + n.id)
-	c.over("database") // a hub without a database cannot end in time
+	for i := range c.all { // a hub without a database cannot end in time
+		c.over(fmt.Sprint("db ", n.id, i))
+		c.over(fmt.Sprint("database ", i))
+	}
 	if err := n.end(); err != nil {
 		c.t.Logf("hub %s: %v", n.id, err)
 	}
@@ -171,7 +182,16 @@ func (c *campaign) stallsLate(name string, l *linktest.Link, d linktest.Directio
 	c.lasts(name, s.lasts, l.Stall(d))
 }
 
-func (c *campaign) partition(n *node, s *strike) { c.stalls("db "+n.id, n.db, linktest.Both, s) }
+// link returns the link of a hub to a database, and its name.
+func (n *node) link(s *strike) (string, *linktest.Link) {
+	i := s.pick % len(n.dbs)
+	return fmt.Sprint("db ", n.id, i), n.dbs[i]
+}
+
+func (c *campaign) partition(n *node, s *strike) {
+	name, link := n.link(s)
+	c.stalls(name, link, linktest.Both, s)
+}
 
 // halfOpen stops the bytes to the database, or those from it. In the end they arrive: the writes of a
 // hub that was lost meanwhile, too.
@@ -180,25 +200,59 @@ func (c *campaign) halfOpen(n *node, s *strike) {
 	if s.jump > 0 {
 		d = linktest.ToClient
 	}
-	c.stallsLate("db "+n.id, n.db, d, s)
+	name, link := n.link(s)
+	c.stallsLate(name, link, d, s)
 }
 
 func (c *campaign) refuse(n *node, s *strike) {
-	c.over("db " + n.id)
-	n.db.Refuse(true)
-	c.lasts("db "+n.id, s.lasts, func() { n.db.Refuse(false) })
+	name, link := n.link(s)
+	c.over(name)
+	link.Refuse(true)
+	c.lasts(name, s.lasts, func() { link.Refuse(false) })
 }
 
 func (c *campaign) delay(n *node, s *strike) {
-	c.over("db " + n.id)
-	n.db.Delay(50 * time.Millisecond)
-	c.lasts("db "+n.id, s.lasts, func() { n.db.Delay(0) })
+	name, link := n.link(s)
+	c.over(name)
+	link.Delay(50 * time.Millisecond)
+	c.lasts(name, s.lasts, func() { link.Delay(0) })
 }
 
-func (c *campaign) restartDatabase(*node, *strike) {
-	c.over("database")
-	c.server.Kill()
-	c.server.Launch(c.t)
+// server ends the fault of a server, and returns the server with the name of its faults.
+func (c *campaign) server(s *strike) (string, *pgtest.Server) {
+	i := s.pick % len(c.all)
+	name := fmt.Sprint("database ", i)
+	c.over(name)
+	return name, c.all[i].server
+}
+
+func (c *campaign) restartDatabase(_ *node, s *strike) {
+	_, server := c.server(s)
+	server.Kill()
+	server.Launch(c.t)
+}
+
+func (c *campaign) awayDatabase(_ *node, s *strike) {
+	name, server := c.server(s)
+	server.Kill()
+	c.lasts(name, s.lasts, func() { server.Launch(c.t) })
+}
+
+// moveOwner orders a move of an owner to another database. The next faults happen meanwhile.
+func (c *campaign) moveOwner(_ *node, s *strike) {
+	owner, to := s.pick%c.owners(), s.pick/c.owners()%len(c.all)
+	c.starts.Go(func() {
+		ctx, cancel := context.WithTimeout(c.t.Context(), settling)
+		defer cancel()
+		home := c.all[0].store.String()
+		err := pgstore.OrderMove(ctx, home, task.Owner(ownerOf(owner)), to)
+		if errors.Is(err, pgstore.ErrThere) {
+			err = pgstore.OrderMove(ctx, home, task.Owner(ownerOf(owner)), (to+1)%len(c.all))
+		}
+		if err != nil {
+			c.t.Logf("no move: %v", err)
+		}
+	})
 }
 
 func (c *campaign) restartPooler(*node, *strike) {
@@ -207,15 +261,15 @@ func (c *campaign) restartPooler(*node, *strike) {
 }
 
 func (c *campaign) freezeDatabase(_ *node, s *strike) {
-	c.over("database")
-	c.lasts("database", s.lasts, c.server.Freeze())
+	name, server := c.server(s)
+	c.lasts(name, s.lasts, server.Freeze())
 }
 
 // limitConnections leaves fewer connections than the hubs have.
 func (c *campaign) limitConnections(_ *node, s *strike) {
-	c.over("database")
-	c.server.Exec(c.t, "postgres", "ALTER ROLE "+role+" CONNECTION LIMIT 4; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '"+role+"'")
-	c.lasts("database", s.lasts, func() { c.server.Exec(c.t, "postgres", "ALTER ROLE "+role+" CONNECTION LIMIT -1") })
+	name, server := c.server(s)
+	server.Exec(c.t, "postgres", "ALTER ROLE "+role+" CONNECTION LIMIT 4; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '"+role+"'")
+	c.lasts(name, s.lasts, func() { server.Exec(c.t, "postgres", "ALTER ROLE "+role+" CONNECTION LIMIT -1") })
 }
 
 // busOf returns the link of a hub to the broker: of another hub for the one that has it inside.
@@ -233,9 +287,10 @@ func (c *campaign) partitionBroker(n *node, s *strike) {
 	c.stalls("bus "+n.id, n.bus, linktest.Both, s)
 }
 
-func (c *campaign) killBroker(*node, *strike) {
+func (c *campaign) killBroker(_ *node, s *strike) {
+	c.over("broker")
 	c.broker.kill()
-	c.broker.start()
+	c.lasts("broker", s.lasts, c.broker.start)
 }
 
 func (c *campaign) killWorker(*node, *strike) {

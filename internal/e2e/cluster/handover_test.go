@@ -52,7 +52,7 @@ func (c *campaign) checkHooks(ctx context.Context, most int) (repeated int, err 
 		if j.err != nil {
 			return 0, j.err
 		}
-		log, err := c.log(ctx, c.nodes[0], j.id)
+		log, err := c.log(ctx, c.nodes[0], j)
 		if err != nil {
 			return 0, err
 		}

@@ -14,6 +14,8 @@ type strike struct {
 	kind string
 	// hub is the index of the hub that the fault concerns.
 	hub int
+	// pick chooses the database, and the owner, that the fault concerns.
+	pick int
 	// lasts is the duration of a fault that ends by itself: often longer than a lease.
 	lasts time.Duration
 	// jump is the difference between a moved clock and the real one.
@@ -40,7 +42,7 @@ func planOf(seed uint64, n int, kinds []faultKind) (all []strike) {
 			k = once[i]
 		}
 		s := strike{
-			kind: kinds[k].name, hub: r.IntN(hubs), lasts: time.Duration(300+r.IntN(3000)) * time.Millisecond,
+			kind: kinds[k].name, hub: r.IntN(hubs), pick: r.IntN(1 << 16), lasts: time.Duration(300+r.IntN(3000)) * time.Millisecond,
 			jump: []time.Duration{time.Hour, -time.Hour}[r.IntN(2)], wait: time.Duration(100+r.IntN(700)) * time.Millisecond,
 		}
 		if r.IntN(2) == 0 || kinds[k].long {

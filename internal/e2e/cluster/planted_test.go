@@ -25,6 +25,7 @@ type planted struct {
 	name  string
 	edits []edit
 	check func(c *campaign) error
+	start func(*testing.T) *broker // nil means onNothing
 }
 
 var plantedBugs = []planted{
@@ -40,6 +41,7 @@ var plantedBugs = []planted{
 			{"store/pgstore/members.go", "ended != 0 {", "ended > 9 {"},
 		},
 		(*campaign).pausedHolder,
+		nil,
 	},
 	{
 		// A hub follows the tasks of others by hints alone.
@@ -48,6 +50,7 @@ var plantedBugs = []planted{
 			{"internal/server/members.go", "all := hint.All || hint.Regular", "all := false"},
 		},
 		(*campaign).lostHint,
+		nil,
 	},
 	{
 		// A hub renews its lease by its own clock.
@@ -57,6 +60,7 @@ var plantedBugs = []planted{
 			{"store/pgstore/members.go", "s.int(r.Lease.Milliseconds())\n\t\ts.int(int64(r.Runs))", "s.int(time.Now().Add(r.Lease).UnixMilli())\n\t\ts.int(int64(r.Runs))"},
 		},
 		(*campaign).wrongClocks,
+		nil,
 	},
 	{
 		// The membership of a lost hub ends without waiting for its transaction.
@@ -65,6 +69,7 @@ var plantedBugs = []planted{
 			{"store/pgstore/members.go", `WHERE epoch = $1 FOR KEY SHARE")`, `WHERE epoch = $1")`},
 		},
 		(*campaign).lateCommit,
+		nil,
 	},
 	{
 		// Each hub delivers the webhooks of all.
@@ -73,6 +78,18 @@ var plantedBugs = []planted{
 			{"internal/cluster/keeper/keeper.go", "if k.views[i].OwnerOfTask(key) != k.ID {", `if k.views[i].OwnerOfTask(key) == "" {`},
 		},
 		(*campaign).oneDeliverer,
+		nil,
+	},
+	{
+		// A hub writes to the former place of an owner that has moved.
+		"place",
+		[]edit{
+			{"internal/store/shards/owners.go", "\tdelete(o.places, owner)\n", "\tif n, known := o.places[owner]; known {\n\t\tformer.LoadOrStore(owner, n)\n\t}\n\tdelete(o.places, owner)\n"},
+			{"internal/store/shards/owners.go", "\ts, err := o.find(ctx, owner)\n", "\tif n, known := former.Load(owner); known {\n\t\treturn o.db.shard(n.(int)), nil\n\t}\n\ts, err := o.find(ctx, owner)\n"},
+			{"internal/store/shards/owners.go", "const maxPlaces =", "var former sync.Map\n\nconst maxPlaces ="},
+		},
+		(*campaign).movedOwner,
+		onDatabases(2),
 	},
 }
 
@@ -88,7 +105,11 @@ func TestPlantedBugs(t *testing.T) {
 	testenv.Long(t, "building hubs with bugs")
 	for _, bug := range plantedBugs { // one after the other: each builds most of the program
 		t.Run(bug.name, func(t *testing.T) {
-			if err := bug.check(newCampaign(t, onNothing(t))); err != nil {
+			start := bug.start
+			if start == nil {
+				start = onNothing
+			}
+			if err := bug.check(newCampaign(t, start(t))); err != nil {
 				t.Errorf("without the bug the checker reports %v", err)
 			}
 			if bug.name != "fence" {
@@ -97,7 +118,7 @@ func TestPlantedBugs(t *testing.T) {
 			hub := plant(t, bug.edits)
 			var found error
 			for tries := 0; found == nil && tries < chances; tries++ {
-				b := onNothing(t)
+				b := start(t)
 				b.hub = hub
 				found = bug.check(newCampaign(t, b))
 				t.Logf("with the bug: %v", found)
@@ -207,13 +228,13 @@ func (c *campaign) lostHint() error {
 	if err != nil {
 		return err
 	}
-	flow := reader.db.Stall(linktest.Both)
+	flow := reader.dbs[0].Stall(linktest.Both)
 	select {
 	case <-witness: // so the hint of the end has been sent to all hubs
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	reader.db.Cut() // messages sent meanwhile are lost
+	reader.dbs[0].Cut() // messages sent meanwhile are lost
 	flow()
 	select {
 	case got := <-read:

@@ -33,8 +33,8 @@ func (c *campaign) lateCommit() error {
 	if err := c.members(ctx); err != nil {
 		return err
 	}
-	c.server.Exec(c.t, c.database(), lateWitness)
-	number, err := c.query(ctx)
+	c.all[0].server.Exec(c.t, c.all[0].name(), lateWitness)
+	number, err := c.query(ctx, c.all[0])
 	if err != nil {
 		return err
 	}
@@ -100,9 +100,9 @@ func (c *campaign) echo(ctx context.Context, n *node) (id string, err error) {
 	return got.Task.ID, nil
 }
 
-// query returns a function that executes SQL in one session, and returns the number in its last row.
-func (c *campaign) query(ctx context.Context) (func(sql string) (int, error), error) {
-	db, err := pgconn.Connect(ctx, c.store.String())
+// query returns a function that executes SQL in one session of a database, and returns the number in its last row.
+func (c *campaign) query(ctx context.Context, in *database) (func(sql string) (int, error), error) {
+	db, err := pgconn.Connect(ctx, in.store.String())
 	if err != nil {
 		return nil, err
 	}

@@ -99,7 +99,7 @@ func (c *campaign) orphans(ctx context.Context) error {
 				return wrong("orphan %d is not accepted: %v", i, err)
 			}
 		}
-		c.ids[j.id] = true
+		c.ids[j.id] = j.owner
 		jobs = append(jobs, j)
 	}
 	holder.signal(syscall.SIGSTOP)

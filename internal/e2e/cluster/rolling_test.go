@@ -25,10 +25,10 @@ func TestRollingRestart(t *testing.T) {
 	live := []load{{name: "live stream", agent: "slow", text: fixed("4")}}
 	var callers sync.WaitGroup
 	for i := range streams {
-		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("stream-%d", i), live}) })
+		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("stream-%d", i), 0, live}) })
 	}
 	for i := range senders {
-		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("sender-%d", i), loads[:1]}) })
+		callers.Go(func() { c.caller(ctx, begin, caller{fmt.Sprintf("sender-%d", i), 0, loads[:1]}) })
 	}
 	for range 2 {
 		for _, n := range c.nodes {

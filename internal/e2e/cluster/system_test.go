@@ -31,8 +31,9 @@ const role = "hub"
 type node struct {
 	*hubtest.Hub
 
-	id      string
-	db, bus *linktest.Link // bus is nil without a broker, and for the hub that has it inside
+	id  string
+	dbs []*linktest.Link // to each database
+	bus *linktest.Link   // nil without a broker, and for the hub that has it inside
 	// up is closed once a start has succeeded or failed.
 	up chan struct{}
 	// ends is odd while the hub ends in an orderly way and has not started again.
@@ -61,6 +62,8 @@ type broker struct {
 	inside bool
 	// pooled puts a pooler in transaction mode in front of the database.
 	pooled bool
+	// databases is the number of databases of the log if it has several; 0 is one. Each client is an owner then.
+	databases int
 	// hub is the path of the command of the hubs; empty means that of the tree.
 	hub string
 	// kill ends the broker, start starts it again on its folder; both are nil if it is inside.
@@ -70,6 +73,11 @@ type broker struct {
 func onNothing(*testing.T) *broker { return &broker{name: "none"} }
 
 func onPooler(*testing.T) *broker { return &broker{name: "none, with a pooler", pooled: true} }
+
+// onDatabases has a log over n databases.
+func onDatabases(n int) func(*testing.T) *broker {
+	return func(*testing.T) *broker { return &broker{name: "none, with several databases", databases: n} }
+}
 
 func onEmbedded(t *testing.T) *broker {
 	return &broker{name: "embedded NATS", addr: hubtest.Addr(t), inside: true}
@@ -87,6 +95,22 @@ func onNATS(t *testing.T) *broker {
 	}
 }
 
+// onCluster has a cluster of three servers. Each kill ends another one, and each hub begins at the first one.
+func onCluster(t *testing.T) *broker {
+	all := natstest.StartCluster(t, natstest.Current(t), 3)
+	u, err := url.Parse(all.Servers[0].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, others, _ := strings.Cut(all.URL, ",")
+	killed := 0
+	return &broker{
+		name: "cluster of NATS", addr: u.Host, through: func(proxy string) string { return "nats://" + proxy + "," + others },
+		kill:  func() { killed++; all.Servers[killed%3].Stop(t) },
+		start: func() { all.Servers[killed%3].Start(t) },
+	}
+}
+
 func onRabbit(t *testing.T) *broker {
 	s := rabbittest.Start(t)
 	return &broker{
@@ -95,12 +119,33 @@ func onRabbit(t *testing.T) *broker {
 	}
 }
 
-// system is three hubs on a database, and workers at a broker.
+// database is one of those of the log, on a server of its own.
+type database struct {
+	server *pgtest.Server
+	store  *url.URL // for the superuser
+	used   *url.URL // where hubs connect: store, or the pooler in front of it
+}
+
+// startDatabase starts a server with a database that the hubs may use.
+func startDatabase(t *testing.T) *database {
+	t.Helper()
+	s := pgtest.Start(t)
+	u, err := url.Parse(s.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := &database{s, u, u}
+	s.Exec(t, "postgres", "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+db.name()+" TO "+role)
+	return db
+}
+
+// name returns the name of the database at its server.
+func (db *database) name() string { return strings.TrimPrefix(db.store.Path, "/") }
+
+// system is three hubs on one or several databases, and workers at a broker.
 type system struct {
 	t       *testing.T
-	server  *pgtest.Server
-	store   *url.URL // of the database, for the superuser
-	used    *url.URL // where hubs connect: the database, or the pooler in front of it
+	all     []*database // the first one is the home
 	broker  *broker
 	pooler  *pgtest.Pooler // nil without one
 	record  string         // the file of the effects of programs
@@ -117,20 +162,17 @@ type worker struct {
 
 func startSystem(t *testing.T, b *broker) *system {
 	t.Helper()
-	s := &system{t: t, server: pgtest.Start(t), broker: b, record: filepath.Join(t.TempDir(), "record")}
+	s := &system{t: t, broker: b, record: filepath.Join(t.TempDir(), "record")}
 	if err := os.WriteFile(s.record, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(s.server.Database(t))
-	if err != nil {
-		t.Fatal(err)
+	for range max(b.databases, 1) {
+		s.all = append(s.all, startDatabase(t))
 	}
-	s.store = u
-	s.server.Exec(t, "postgres", "CREATE ROLE "+role+" LOGIN; GRANT CREATE ON DATABASE "+s.database()+" TO "+role)
-	s.used = u
-	if b.pooled {
-		s.pooler = s.server.PoolerFor(t, "transaction", role)
-		if s.used, err = url.Parse(s.pooler.Through(u.String())); err != nil {
+	if home := s.all[0]; b.pooled {
+		s.pooler = home.server.PoolerFor(t, "transaction", role)
+		var err error
+		if home.used, err = url.Parse(s.pooler.Through(home.store.String())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -146,17 +188,42 @@ func startSystem(t *testing.T, b *broker) *system {
 	return s
 }
 
-// database returns the name of the database.
-func (s *system) database() string { return strings.TrimPrefix(s.store.Path, "/") }
+// owners is the number of owners of tasks.
+func (s *system) owners() int {
+	if s.broker.databases == 0 {
+		return 1
+	}
+	return clients
+}
+
+// ownerOf returns the name of an owner.
+func ownerOf(i int) string { return fmt.Sprintf("owner%d", i) }
+
+// as returns the header of a request of an owner.
+func (s *system) as(owner int) []string {
+	if s.broker.databases == 0 {
+		return nil
+	}
+	return []string{"X-Api-Key", ownerKey(owner)}
+}
 
 // join starts another hub.
 func (s *system) join(id string) *node {
 	s.t.Helper()
-	n := &node{id: id, db: linktest.New(s.t, s.used.Host), up: make(chan struct{})}
+	n := &node{id: id, up: make(chan struct{})}
 	close(n.up)
-	own := *s.used
-	own.User, own.Host = url.User(role), n.db.Addr()
-	n.Hub = hubtest.New(s.t, hubtest.Options{Config: s.config(id, own.String()), Flags: s.flags(n), Binary: s.broker.hub})
+	var stores []string
+	for _, db := range s.all {
+		link := linktest.New(s.t, db.used.Host)
+		own := *db.used
+		own.User, own.Host = url.User(role), link.Addr()
+		n.dbs, stores = append(n.dbs, link), append(stores, strconv.Quote(own.String()))
+	}
+	store := stores[0]
+	if s.broker.databases > 0 {
+		store = fmt.Sprintf("{home: %s, databases: [%s]}", store, strings.Join(stores, ", "))
+	}
+	n.Hub = hubtest.New(s.t, hubtest.Options{Config: s.config(id, store), Flags: s.flags(n), Binary: s.broker.hub})
 	if err := n.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -177,7 +244,13 @@ const program = `read -r n; RUN=$PARLEY_ATTEMPT-$(date +%N); echo "$NAME $PARLEY
 // config is the configuration of a hub.
 func (s *system) config(id, store string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "log: {level: info}\nstore: %q\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\n", store, id, key)
+	fmt.Fprintf(&b, "log: {level: info}\nstore: %s\nhub_id: %s\nmaster_key: %q\nidempotency: {header: true}\n", store, id, key)
+	if s.broker.databases > 0 {
+		b.WriteString("auth:\n  api_keys:\n")
+		for i := range s.owners() {
+			fmt.Fprintf(&b, "    %s: {agent_id: %s}\n", ownerKey(i), ownerOf(i))
+		}
+	}
 	b.WriteString("push: {allow: [loopback]}\nengine: {drain_timeout: 1s}\nbus: {lease: 3s}\nagents:\n")
 	for _, name := range []string{"once", "again"} {
 		fmt.Fprintf(&b, "  - {name: %s, idempotent: %v, command: [/bin/sh, -c, %q], env: {NAME: %s, RECORD: %q}}\n",
