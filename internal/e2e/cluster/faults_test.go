@@ -2,18 +2,15 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/internal/testing/clocktest"
 	"github.com/parley-a2a/parley/internal/testing/linktest"
 	"github.com/parley-a2a/parley/internal/testing/pgtest"
-	"github.com/parley-a2a/parley/store/pgstore"
 )
 
 // faultKind is a kind of fault with its weight in the random choice.
@@ -244,12 +241,7 @@ func (c *campaign) moveOwner(_ *node, s *strike) {
 	c.starts.Go(func() {
 		ctx, cancel := context.WithTimeout(c.t.Context(), settling)
 		defer cancel()
-		home := c.all[0].store.String()
-		err := pgstore.OrderMove(ctx, home, task.Owner(ownerOf(owner)), to)
-		if errors.Is(err, pgstore.ErrThere) {
-			err = pgstore.OrderMove(ctx, home, task.Owner(ownerOf(owner)), (to+1)%len(c.all))
-		}
-		if err != nil {
+		if err := c.orderMove(ctx, owner, to); err != nil {
 			c.t.Logf("no move: %v", err)
 		}
 	})

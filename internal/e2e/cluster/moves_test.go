@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,16 @@ import (
 	"github.com/parley-a2a/parley/internal/task"
 	"github.com/parley-a2a/parley/store/pgstore"
 )
+
+// orderMove orders a move of an owner to a database, or to the next one if the owner is there.
+func (c *campaign) orderMove(ctx context.Context, owner, to int) error {
+	home, name := c.all[0].store.String(), task.Owner(ownerOf(owner))
+	err := pgstore.OrderMove(ctx, home, name, to)
+	if errors.Is(err, pgstore.ErrThere) {
+		err = pgstore.OrderMove(ctx, home, name, (to+1)%len(c.all))
+	}
+	return err
+}
 
 // moved waits until all moves of owners have ended, and checks that each owner has tasks in its place alone.
 func (c *campaign) moved(ctx context.Context) error {
@@ -63,11 +74,13 @@ func (c *campaign) movedOwner() error {
 			return err
 		}
 	}
-	home := c.all[0].store.String()
-	if err := pgstore.OrderMove(ctx, home, task.Owner(ownerOf(0)), pgstore.AnyShard); err != nil {
+	if err := c.orderMove(ctx, 0, 1); err != nil {
 		return err
 	}
 	if err := c.moved(ctx); err != nil {
+		return err
+	}
+	if _, _, err := pgstore.OrderEnded(ctx, c.all[0].store.String(), task.Owner(ownerOf(0))); err != nil {
 		return err
 	}
 	ctx, cancel = context.WithTimeout(ctx, 30*time.Second) // in which a hub without the bug accepts messages
