@@ -1,7 +1,9 @@
 package strangers
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,98 +16,94 @@ import (
 	"github.com/parley-a2a/parley/internal/testing/testenv"
 )
 
-// recipes are the programs of docs/howto/recipes.md, with the folders whose packages they use.
-var recipes = map[string]string{
-	"adk_client.py":       "internal/e2e/strangers/adk",
-	"strands_client.py":   "internal/e2e/strangers/strands",
-	"langgraph_client.py": "internal/e2e/strangers/frameworks",
-	"pydantic_client.py":  "internal/e2e/strangers/frameworks",
-	"framework_client.py": "internal/e2e/strangers/frameworks",
-	"openai_client.py":    "internal/e2e/interop/openai/python",
-	"ai_client.mjs":       "internal/e2e/strangers/js",
-	"mcp_client.mjs":      "internal/e2e/strangers/mcp",
+// A recipe is a program of docs/howto/recipes.md.
+type recipe struct {
+	packages string // the folder of the packages that it uses
+	answer   string // the line that it prints once
+}
+
+var recipes = map[string]recipe{
+	"adk_client.py":       {"internal/e2e/strangers/adk", said},
+	"strands_client.py":   {"internal/e2e/strangers/strands", said},
+	"langgraph_client.py": {"internal/e2e/strangers/frameworks", said},
+	"crew_client.py":      {"internal/e2e/strangers/nightly/crewai", "Current Task: " + said}, // of the prompt that CrewAI makes
+	"crew_a2a_client.py":  {"internal/e2e/strangers/nightly/crewai", said},
+	"pydantic_client.py":  {"internal/e2e/strangers/frameworks", said},
+	"framework_client.py": {"internal/e2e/strangers/frameworks", said},
+	"openai_client.py":    {"internal/e2e/interop/openai/python", said},
+	"ai_client.mjs":       {"internal/e2e/strangers/js", said},
+	"mcp_client.mjs":      {"internal/e2e/strangers/mcp", said},
+}
+
+// page returns the text of a page below docs, with the URL of a hub in place of the default one.
+func page(t *testing.T, name, url string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../../docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(text), "http://127.0.0.1:4100", url)
 }
 
 // TestRecipes runs each program of the page. It must print the answer once, on a line of its own.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/howto/recipes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	programs := regexp.MustCompile("(?ms)^```(?:python|js) (\\S+)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
+	h := hubtest.Start(t, hubtest.Options{})
+	text := page(t, "howto/recipes.md", h.URL())
+	programs := regexp.MustCompile("(?ms)^```(?:python|js) (\\S+)\n(.*?)^```$").FindAllStringSubmatch(text, -1)
 	if len(programs) != len(recipes) {
 		t.Errorf("the page has %d programs, want %d", len(programs), len(recipes))
 	}
-	h := hubtest.Start(t, hubtest.Options{})
 	for _, p := range programs {
 		t.Run(p[1], func(t *testing.T) {
 			t.Parallel()
-			cmd := interpreter(t, p[1])
-			cmd.Stdin = strings.NewReader(strings.ReplaceAll(p[2], "http://127.0.0.1:4100", h.URL()))
+			r := recipes[p[1]]
+			cmd := interpreter(t, p[1], r.packages)
+			cmd.Stdin = strings.NewReader(p[2])
 			var errs strings.Builder
 			cmd.Stderr = &errs
 			out, err := cmd.Output()
-			if err != nil || strings.Count("\n"+string(out), "\n"+said+"\n") != 1 {
-				t.Errorf("%v; it prints %q, want the line %q once\n%s", err, out, said, &errs)
+			if err != nil || strings.Count("\n"+string(out), "\n"+r.answer+"\n") != 1 {
+				t.Errorf("%v; it prints %q, want the line %q once\n%s", err, out, r.answer, &errs)
 			}
 		})
 	}
 }
 
 // interpreter returns the command that runs a recipe from its standard input.
-func interpreter(t *testing.T, recipe string) *exec.Cmd {
+func interpreter(t *testing.T, name, packages string) *exec.Cmd {
 	t.Helper()
-	if filepath.Ext(recipe) == ".py" {
-		venv := testenv.Made(t, recipes[recipe]+"/.venv")
-		return exec.CommandContext(t.Context(), filepath.Join(venv, "bin", "python"), "-")
+	if strings.Contains(packages, "/nightly/") {
+		testenv.Nightly(t, "a recipe with large packages")
+	}
+	if filepath.Ext(name) == ".py" {
+		venv := testenv.Made(t, packages+"/.venv")
+		cmd := exec.CommandContext(t.Context(), filepath.Join(venv, "bin", "python"), "-")
+		// CrewAI keeps files in the home folder, and reports runs to its vendor.
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "XDG_DATA_HOME=", "CREWAI_DISABLE_TELEMETRY=true", "CREWAI_TRACING_ENABLED=false")
+		return cmd
 	}
 	cmd := exec.CommandContext(t.Context(), testenv.Tool(t, "node"), "--input-type=module", "-")
-	cmd.Dir = filepath.Dir(testenv.Made(t, recipes[recipe]+"/node_modules"))
+	cmd.Dir = filepath.Dir(testenv.Made(t, packages+"/node_modules"))
 	return cmd
 }
 
-// TestNodeRecipe makes the request that the node of the page describes. The names and the values of its parameters are
-// those of version 4.2 of n8n's HTTP Request node; n8n itself needs a newer Node.js than the tests.
-func TestNodeRecipe(t *testing.T) {
+// TestWorkflowRequest makes the request of the page's workflow for n8n.
+func TestWorkflowRequest(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/howto/recipes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(page), "\n## n8n\n")
-	expression := regexp.MustCompile("`{{ \\$json\\.choices\\[0\\]\\.message\\.content }}`").FindString(text)
-	_, text, _ = strings.Cut(text, "```json\n")
-	text, _, _ = strings.Cut(text, "```")
-	var workflow struct {
-		Nodes []struct {
-			Name       string  `json:"name"`
-			Type       string  `json:"type"`
-			Version    float64 `json:"typeVersion"`
-			Position   [2]int  `json:"position"`
-			Parameters struct {
-				Method      string `json:"method"`
-				URL         string `json:"url"`
-				SendBody    bool   `json:"sendBody"`
-				SpecifyBody string `json:"specifyBody"`
-				JSONBody    string `json:"jsonBody"`
-			} `json:"parameters"`
-		} `json:"nodes"`
-		Connections map[string]any `json:"connections"`
-	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&workflow); err != nil || len(workflow.Nodes) != 1 {
-		t.Fatalf("the workflow: %v, %d nodes", err, len(workflow.Nodes))
-	}
-	node := workflow.Nodes[0]
-	p := node.Parameters
-	if node.Type != "n8n-nodes-base.httpRequest" || node.Version != 4.2 || !p.SendBody || p.SpecifyBody != "json" || expression == "" {
-		t.Errorf("the node is %+v, and its answer %q", node, expression)
-	}
 	h := hubtest.Start(t, hubtest.Options{})
-	url := strings.ReplaceAll(p.URL, "http://127.0.0.1:4100", h.URL())
-	req, err := http.NewRequestWithContext(t.Context(), p.Method, url, strings.NewReader(p.JSONBody))
+	var w struct {
+		Nodes []struct {
+			Parameters struct{ Method, URL, JSONBody string }
+		}
+	}
+	if err := json.Unmarshal(workflow(t, h.URL()), &w); err != nil || len(w.Nodes) != 3 {
+		t.Fatalf("the workflow: %v, %d nodes", err, len(w.Nodes))
+	}
+	p := w.Nodes[1].Parameters
+	body := strings.NewReplacer("={", "{", "{{ $execution.id }}", "7").Replace(p.JSONBody)
+	req, err := http.NewRequestWithContext(t.Context(), p.Method, p.URL, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,9 +114,70 @@ func TestNodeRecipe(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var answer struct {
-		Choices []struct{ Message struct{ Content string } }
+		Task struct {
+			Artifacts []struct{ Parts []struct{ Text string } }
+		}
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Choices) != 1 || answer.Choices[0].Message.Content != said {
-		t.Errorf("the answer is %d %+v, %v; want %q", resp.StatusCode, answer, err, said)
+	err = json.NewDecoder(resp.Body).Decode(&answer)
+	if got, want := fmt.Sprint(answer.Task.Artifacts), "[{[{"+said+"}]}]"; err != nil || got != want {
+		t.Errorf("the answer is %d %s, %v; want %s", resp.StatusCode, got, err, want)
 	}
+}
+
+// TestWorkflow imports the page's workflow into n8n, and executes it.
+func TestWorkflow(t *testing.T) {
+	t.Parallel()
+	testenv.Nightly(t, "n8n")
+	n8n := filepath.Join(testenv.Made(t, "internal/e2e/strangers/nightly/n8n/node_modules"), "n8n", "bin", "n8n")
+	h := hubtest.Start(t, hubtest.Options{})
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "ask_echo.json"), workflow(t, h.URL()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	execute := func(args ...string) []byte {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), testenv.Tool(t, "node"), append([]string{n8n}, args...)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "N8N_USER_FOLDER="+dir, "N8N_DIAGNOSTICS_ENABLED=false",
+			"N8N_EXPRESSION_ENGINE=legacy") // the default one needs Node 22
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("n8n %s: %v\n%s%s", args[0], err, out, &errs)
+		}
+		return out
+	}
+	execute("import:workflow", "--input=ask_echo.json")
+	out := execute("execute", "--id=askecho", "--rawOutput")
+	var ran struct {
+		Status string
+		Data   struct {
+			ResultData struct {
+				RunData struct {
+					Answer []struct {
+						Data struct {
+							Main [][]struct{ JSON struct{ Text string } }
+						}
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(out[max(bytes.IndexByte(out, '{'), 0):], &ran); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if got, want := fmt.Sprint(ran.Data.ResultData.RunData.Answer), "[{{[[{{"+said+"}}]]}}]"; ran.Status != "success" || got != want {
+		t.Errorf("the execution is %s, and its answer %s; want success, %s", ran.Status, got, want)
+	}
+}
+
+// workflow returns the workflow of the page for a hub.
+func workflow(t *testing.T, url string) []byte {
+	t.Helper()
+	block := regexp.MustCompile("(?ms)^```json ask_echo.json\n(.*?)^```$").FindStringSubmatch(page(t, "howto/recipes.md", url))
+	if block == nil {
+		t.Fatal("the page has no workflow")
+	}
+	return []byte(block[1])
 }
