@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	}
 	name := task.Agent(*agent)
 	if name != task.AgentNamed(*agent) || name == "" {
-		return fmt.Errorf("--agent: %q is not the name of an agent", *agent)
+		return fmt.Errorf("--agent: invalid agent name %q", *agent)
 	}
 	if flags.NArg() == 0 || *most < 1 || *every <= 0 {
 		return errors.New("give --max and --every above zero, and the command of a worker after --")

@@ -82,7 +82,7 @@ func (d *disk) open(first uint64) (err error) {
 	}
 	path := filepath.Join(d.dir, segmentName(first))
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
-		return fmt.Errorf("%s is there already", path)
+		return fmt.Errorf("%s already exists", path)
 	}
 	if d.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
 		return err

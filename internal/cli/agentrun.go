@@ -29,7 +29,7 @@ import (
 )
 
 type agentCmd struct {
-	Run agentRunCmd `cmd:"" help:"Run a program as a worker of an agent at a bus."`
+	Run agentRunCmd `cmd:"" help:"Run a program as a queue worker of an agent."`
 }
 
 type agentRunCmd struct {
@@ -45,12 +45,12 @@ type agentRunCmd struct {
 	Description string        `help:"The description of the agent, for its card." placeholder:"TEXT"`
 	Skill       []string      `help:"A skill for its card. May be repeated." placeholder:"ID"`
 	Concurrency int           `help:"The maximum number of concurrent tasks (8)." default:"8" placeholder:"N"`
-	Once        bool          `help:"End after one task, or after --idle without one."`
-	Idle        time.Duration `help:"End after this time without a task, or without a broker; with --once 30s." placeholder:"TIME"`
-	Timeout     time.Duration `help:"End the program when it takes longer." placeholder:"TIME"`
+	Once        bool          `help:"Exit after one task, or after --idle without one."`
+	Idle        time.Duration `help:"Exit after this time without a task or a broker; with --once, 30s by default." placeholder:"TIME"`
+	Timeout     time.Duration `help:"Kill the program if it runs longer than this." placeholder:"TIME"`
 	Drain       time.Duration `help:"How long tasks may continue after SIGTERM, before they are returned to the queue (10s)." default:"10s" placeholder:"TIME"`
 	Idempotent  bool          `help:"Tasks are safe to repeat: if this worker is lost, another one may perform its message again."`
-	Serial      bool          `help:"Perform the tasks of one context one after the other."`
+	Serial      bool          `help:"Perform the tasks of each context one at a time."`
 	HubKey      []string      `name:"hub-key" help:"Trust only this hub, HUB:KEY as parley serve logs it. May be repeated." placeholder:"KEY"`
 	LogLevel    string        `help:"The minimum log level: debug, info, warn or error." enum:"debug,info,warn,error" default:"info" placeholder:"LEVEL"`
 }
@@ -113,7 +113,7 @@ func (c *agentRunCmd) open(ctx context.Context, w *worker.Worker) (bus.Bus, *bus
 	var err error
 	switch secured := c.BusKey != "" || c.CA != ""; {
 	case c.Bus == "" && secured:
-		err = usagef("--bus-key ($PARLEY_BUS_KEY) and --ca are for another broker: use --bus tls://HOST:PORT")
+		err = usagef("--bus-key ($PARLEY_BUS_KEY) and --ca require --bus tls://HOST:PORT")
 	case c.Bus == "":
 		var own []bus.HubKey
 		if b, own, err = openBusOf(ctx, cmp.Or(c.Data, defaultData), w.Logger); len(keys) == 0 {

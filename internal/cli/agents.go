@@ -203,12 +203,12 @@ func describeAgent(a *adminjson.Agent) string {
 
 type agentsAddCmd struct {
 	hubFlags
-	Name          string   `arg:"" help:"The name that the agent gets in the hub."`
+	Name          string   `arg:"" help:"The agent's name in the hub."`
 	At            string   `arg:"" name:"agent-url" help:"The URL of the agent."`
 	Description   string   `help:"The description of the agent, instead of the one in its card." placeholder:"TEXT"`
 	Skill         []string `help:"A skill of the agent that its card need not list. May be repeated." placeholder:"ID"`
 	Target        string   `help:"The tenant to use, if several agents are at the URL." placeholder:"NAME"`
-	Timeout       string   `help:"How long a call may take, such as 5m." placeholder:"TIME"`
+	Timeout       string   `help:"The timeout of a call, such as 5m." placeholder:"TIME"`
 	Trust         string   `help:"Whether the agent serves every request, or only requests of trusted callers: open or gated." enum:"open,gated," default:"" placeholder:"HOW"`
 	GatedSkill    []string `help:"A gated skill, if the agent as a whole is open. May be repeated." placeholder:"ID"`
 	KeyEnv        string   `name:"agent-key-env" help:"The local environment variable that has the agent's API key." placeholder:"NAME"`
@@ -253,7 +253,7 @@ func (c *agentsAddCmd) request(o *OS) (*adminjson.NewAgent, error) {
 	if c.Timeout != "" {
 		d, err := config.ParseDuration(c.Timeout)
 		if err != nil || d <= 0 {
-			return nil, usagef("--timeout %q is not a duration like 5m", c.Timeout)
+			return nil, usagef("--timeout: invalid duration %q; use for example 5m", c.Timeout)
 		}
 		n.TimeoutMs = int(d / time.Millisecond)
 	}
@@ -274,7 +274,7 @@ func (c *agentsAddCmd) credentials(o *OS) (made adminjson.CredentialsUpdate, err
 	}
 	header, from, ok := strings.Cut(c.HeaderEnv, "=")
 	if c.HeaderEnv != "" && (!ok || header == "" || from == "") {
-		return made, usagef("--agent-header-env %q is not like X-Key=NAME", c.HeaderEnv)
+		return made, usagef("--agent-header-env %q must be HEADER=NAME, such as X-Key=AGENT_KEY", c.HeaderEnv)
 	}
 	for _, v := range []struct {
 		flag, name string

@@ -49,7 +49,7 @@ func (c *backupCmd) Run(in interrupts, o *OS) error {
 // lossText describes the known losses of a backup, in a line each.
 func lossText(m *backup.Manifest) (text string) {
 	for _, l := range m.Losses {
-		text += "it was taken of a folder with a known loss: " + l + "\n"
+		text += "it was made from a folder with a known loss: " + l + "\n"
 	}
 	return text
 }
@@ -59,7 +59,7 @@ const stdioName = "-"
 
 // noStream refuses stdioName as the name of a file that is examined before it is complete.
 func noStream(subject string) error {
-	return usagef("%s is written to a file, not to standard output: give the name of a new file", subject)
+	return usagef("%s must be written to a file, not to standard output: give the name of a new file", subject)
 }
 
 // outside returns the configured folders outside of the data folder.

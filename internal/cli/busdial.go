@@ -60,7 +60,7 @@ func busName(at string) string {
 func (c *agentRunCmd) openKeyed(ctx context.Context, name task.Agent, o natsbus.Options) (bus.Bus, error) {
 	for one := range strings.SplitSeq(c.Bus, ",") {
 		if !strings.HasPrefix(one, "tls://") {
-			return nil, usagef("--bus %s: a key is sent over tls:// only, and --ca is for that alone", busName(c.Bus))
+			return nil, usagef("--bus %s: --bus-key ($PARLEY_BUS_KEY) and --ca require tls://", busName(c.Bus))
 		}
 	}
 	if wrong := config.CheckBusURL(c.Bus); wrong != "" {

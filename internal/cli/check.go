@@ -20,7 +20,7 @@ import (
 type checkCmd struct {
 	target
 	Server string   `arg:"" optional:"" name:"server" as:"url" help:"The URL of the agent; the same as --url."`
-	Only   []string `help:"Check only these: whole ids, or the first words of them, such as push." placeholder:"ID"`
+	Only   []string `help:"Check only requirements with these ids or prefixes of ids, such as push." placeholder:"ID"`
 	All    bool     `help:"Also show requirements that passed or are not offered."`
 	List   bool     `help:"List the requirements, and check nothing."`
 	Suite  string   `help:"Run the ACTS files of a folder instead of Parley's own checks." placeholder:"DIR" type:"path"`

@@ -56,17 +56,17 @@ type commands struct {
 	Memory memoryCmd `cmd:"" group:"Call agents:" help:"List, show, set, delete and search notes."`
 	MCP    mcpCmd    `cmd:"" group:"Call agents:" name:"mcp" help:"Serve MCP to a host, such as Claude Desktop."`
 
-	Init   initCmd   `cmd:"" group:"Run a hub:" help:"Write a first parley.yaml and an example agent."`
+	Init   initCmd   `cmd:"" group:"Run a hub:" help:"Create a parley.yaml and an example agent."`
 	Config configCmd `cmd:"" group:"Run a hub:" help:"Check the configuration of a hub."`
 	Serve  serveCmd  `cmd:"" group:"Run a hub:" help:"Run a hub."`
 	Agents agentsCmd `cmd:"" group:"Run a hub:" help:"List, search, register and probe the agents of a hub."`
-	Agent  agentCmd  `cmd:"" group:"Run a hub:" help:"Run a program as a worker of an agent at a bus."`
+	Agent  agentCmd  `cmd:"" group:"Run a hub:" help:"Run a program as a queue worker of an agent."`
 	Keys   keysCmd   `cmd:"" group:"Run a hub:" help:"Create, list and revoke API keys."`
 	Trust  trustCmd  `cmd:"" group:"Run a hub:" help:"List and set the trust in callers and agents."`
 	Push   pushCmd   `cmd:"" group:"Run a hub:" help:"List webhooks, retry deliveries, or receive notifications."`
 
 	Top    topCmd    `cmd:"" group:"Watch and repair a hub:" help:"Show a hub on one screen: tasks, agents and queues."`
-	Why    whyCmd    `cmd:"" group:"Watch and repair a hub:" help:"Say why a task does not proceed."`
+	Why    whyCmd    `cmd:"" group:"Watch and repair a hub:" help:"Explain why a task is not progressing."`
 	Open   openCmd   `cmd:"" group:"Watch and repair a hub:" help:"Print the address of the console or of a task, and open it on a desktop."`
 	Watch  watchCmd  `cmd:"" group:"Watch and repair a hub:" help:"Follow all events of a hub, for administrators."`
 	Health healthCmd `cmd:"" group:"Watch and repair a hub:" help:"Check that a hub is ready."`

@@ -3,7 +3,7 @@ package cli
 import "fmt"
 
 type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Check the configuration file, and say what is wrong or out of date."`
+	Check configCheckCmd `cmd:"" help:"Report errors and outdated keys in the configuration file."`
 }
 
 type configCheckCmd struct {
@@ -27,7 +27,7 @@ func (c *configCheckCmd) Run(o *OS) error {
 		return nil
 	}
 	if cfg.File == "" {
-		_, err = fmt.Fprintln(o.Stdout, "There is no configuration file; parley serve would use the defaults.")
+		_, err = fmt.Fprintln(o.Stdout, "No configuration file; parley serve uses the defaults.")
 		return err
 	}
 	_, err = fmt.Fprintf(o.Stdout, "%s is valid\n", printable(cfg.File))

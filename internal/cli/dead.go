@@ -89,7 +89,7 @@ func (c *someLetters) each(ctx context.Context, o *OS, request func(id string) s
 				ids = append(ids, string(l.ID))
 			}
 			if len(ids) == 0 {
-				_, err := fmt.Fprintln(o.Stderr, "There are no such dead letters.")
+				_, err := fmt.Fprintln(o.Stderr, "No matching dead letters.")
 				return err
 			}
 		}

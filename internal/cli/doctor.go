@@ -320,7 +320,7 @@ func askPeer(ctx context.Context, client *http.Client, p *doctor.Peer) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
-		p.Problem = "its address is not one"
+		p.Problem = "its address is invalid"
 		return
 	}
 	asked := time.Now()

@@ -85,8 +85,8 @@ func TestBeginningOfAnID(t *testing.T) {
 	}{
 		{"tasks get order-48", 0, "task     order-48\n"},
 		{"tasks get order-4712", 0, "task     order-4712\n"},
-		{"tasks get order-47", exitUsage, "parley tasks get: the ids of several tasks begin with \"order-47\":\n  order-4711  "},
-		{"tasks get --all order-4", exitUsage, "the ids of several tasks begin with \"order-4\":\n"},
+		{"tasks get order-47", exitUsage, "parley tasks get: several tasks match \"order-47\":\n  order-4711  "},
+		{"tasks get --all order-4", exitUsage, "several tasks match \"order-4\":\n"},
 		{"tasks get --all order-471", exitUsage, "  order-4712  "},
 		{"tasks get --all orde", exitUsage, "order-48"},
 		{"tasks get ord", exitFailed, "not found"},

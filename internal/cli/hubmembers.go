@@ -12,7 +12,7 @@ import (
 
 type hubsCmd struct {
 	List  hubsListCmd  `cmd:"" help:"List the hubs that use a database."`
-	Drain hubsDrainCmd `cmd:"" help:"Ask a hub to hand its tasks to the others, and to end."`
+	Drain hubsDrainCmd `cmd:"" help:"Make a hub hand its tasks to the others, and exit."`
 }
 
 // databaseFlags select the database.
@@ -88,7 +88,7 @@ func (c *hubsDrainCmd) Run(ctx context.Context, o *OS) error {
 	}
 	there, err := pgstore.Drain(ctx, c.Store, c.ID)
 	if err == nil && !there {
-		err = fmt.Errorf("there is no hub with the id %q; list them with: parley hubs list", c.ID)
+		err = fmt.Errorf("no hub with the id %q; list hubs with: parley hubs list", c.ID)
 	}
 	if err != nil {
 		return err

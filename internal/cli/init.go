@@ -26,7 +26,7 @@ const schemaName = "parley.schema.json"
 
 type initCmd struct {
 	For    string `help:"The purpose of the hub: program, python, remote, model, queue or production. Without it, the files show an agent of each simple kind." enum:"program,python,remote,model,queue,production," default:"" placeholder:"NAME"`
-	Force  bool   `help:"Overwrite files that are there."`
+	Force  bool   `help:"Overwrite existing files."`
 	Schema bool   `help:"Print the JSON Schema of parley.yaml and write nothing."`
 	Dir    string `arg:"" optional:"" help:"The folder to write to; created if it does not exist." default:"." type:"path"`
 }

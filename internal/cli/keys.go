@@ -58,7 +58,7 @@ func (k *keysFlags) at(ctx context.Context, fresh bool, f func(keyStore) error) 
 	}
 	_, err := os.Stat(filepath.Join(k.Data, server.StoreName))
 	if !fresh && errors.Is(err, fs.ErrNotExist) && !server.OnDatabase(k.Store) {
-		return fmt.Errorf("there is no hub's data in %s", k.Data)
+		return fmt.Errorf("%s is not the data folder of a hub", k.Data)
 	}
 	return k.inFolder(ctx, func(ring *auth.Keyring) error {
 		ring.KnownRoles = func() []string { return k.roles }
@@ -188,10 +188,10 @@ type keysAddCmd struct {
 	Bus     string   `name:"bus-agent" help:"Create a key for workers of the agent with this name on the hub's own bus (in its spelling there), instead of one for a caller." placeholder:"NAME"`
 	Agent   string   `help:"The id of the caller, which owns the tasks it creates; by default the key's own." placeholder:"ID"`
 	Name    string   `help:"The caller's name for people." placeholder:"TEXT"`
-	Role    []string `help:"A role of the caller: admin, who may change the hub, or one that the policy or auth.roles of the hub names. May be repeated." placeholder:"ROLE"`
+	Role    []string `help:"A role of the caller: admin, which may change the hub, or one that the hub's policy or auth.roles names. May be repeated." placeholder:"ROLE"`
 	Owner   []string `help:"The organisation that owns the tasks instead of the caller; local means the tasks of callers without a key. May be repeated: each request is then for the one that X-Parley-Owner names, or for the first." sep:"none" placeholder:"ORG"`
 	Expires string   `help:"How long the key is valid, such as 90d; without it, until it is revoked." placeholder:"TIME"`
-	LockOut bool     `name:"yes-lock-me-out" help:"Accept that the first key is not an administrator's, so that no caller can make or revoke keys while the hub runs."`
+	LockOut bool     `name:"yes-lock-me-out" help:"Accept that the first key is not an administrator's, so that no caller can create or revoke keys while the hub runs."`
 	Caller  string   `arg:"" optional:"" name:"name" help:"The id of the caller; the same as --agent."`
 	Config  string   `help:"With --data: the configuration file that names the roles (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
 	format
@@ -216,7 +216,7 @@ func (c *keysAddCmd) Run(in interrupts, o *OS) error {
 	if c.Expires != "" {
 		d, err := config.ParseDuration(c.Expires)
 		if err != nil || d <= 0 {
-			return usagef("--expires %q is not a duration like 90d or 12h", c.Expires)
+			return usagef("--expires: invalid duration %q; use for example 90d or 12h", c.Expires)
 		}
 		n.ExpiresIn = d.String()
 	}
@@ -274,7 +274,7 @@ func (c *keysAddCmd) advice(k *adminapi.MadeKey) string {
 	if !k.First {
 		return b.String()
 	}
-	b.WriteString("It is the first key: from now on callers without a key are refused, unless the hub runs with --allow-anonymous.\n")
+	b.WriteString("It is the first key: from now on, callers without a key are rejected, unless the hub runs with --allow-anonymous.\n")
 	if k.Owner != auth.Local {
 		b.WriteString("Tasks created without a key belong to the owner local; a key created with --owner local can see them.\n")
 	}
@@ -309,7 +309,7 @@ func (c *keysListCmd) Run(in interrupts, o *OS) error {
 
 func keyTable(f format) *table[*adminapi.Key] {
 	return &table[*adminapi.Key]{
-		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES\tLAST USED\tOWNER\tNAME", none: "No keys: callers are not asked for one.", format: f,
+		heads: "KEY\tAGENT\tSTATE\tENDS\tROLES\tLAST USED\tOWNER\tNAME", none: "No keys: callers need no credentials.", format: f,
 		row: func(k *adminapi.Key) []any {
 			end := k.ExpiresAt
 			if k.RevokedAt != nil {

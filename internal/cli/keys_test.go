@@ -48,7 +48,7 @@ k3   bob    revoked  2026-01-01T00:00:00.000Z  -          -                     
 		t.Errorf("requests mismatch (-want +got):\n%s", diff)
 	}
 	url, _ = fakeHub(t, 200, `{"keys":[]}`)
-	if code, out, _ := invoke(t, OS{Terminal: true}, "keys", "list", "--url", url); code != 0 || out != "No keys: callers are not asked for one.\n" {
+	if code, out, _ := invoke(t, OS{Terminal: true}, "keys", "list", "--url", url); code != 0 || out != "No keys: callers need no credentials.\n" {
 		t.Errorf("without keys = %d, %q", code, out)
 	}
 }

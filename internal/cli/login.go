@@ -89,9 +89,9 @@ func (c *contexts) named(name string) (*savedHub, error) {
 	case ok && h != nil:
 		return h, nil
 	case len(c.Contexts) == 0:
-		return nil, usagef("there is no context %q; create it with: parley login URL --name %s", name, quote(name))
+		return nil, usagef("no context %q; create it with: parley login URL --name %s", name, quote(name))
 	}
-	return nil, usagef("there is no context %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(c.Contexts)), ", "))
+	return nil, usagef("no context %q; available contexts: %s", name, strings.Join(slices.Sorted(maps.Keys(c.Contexts)), ", "))
 }
 
 // contextFor returns the context for a command, so that credentials are only sent where they belong.

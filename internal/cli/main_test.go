@@ -176,7 +176,7 @@ func TestAdvice(t *testing.T) {
 		t.Errorf("without a key: %q", errs)
 	}
 	_, _, errs = invoke(t, OS{}, "card", srv.URL, "--api-key", "k")
-	if strings.Contains(errs, "--api-key") || !strings.Contains(errs, "the server does not accept the credential that was sent") {
+	if strings.Contains(errs, "--api-key") || !strings.Contains(errs, "the server rejected the credential") {
 		t.Errorf("with a key: %q", errs)
 	}
 	home := target{URL: defaultURL}
@@ -346,11 +346,11 @@ func TestWatchWithoutStreams(t *testing.T) {
 
 func TestNoSuchAgent(t *testing.T) {
 	t.Parallel()
-	const nobody = `there is no agent "nobody" at `
+	const nobody = `no agent "nobody" at `
 	many := strings.Repeat(`{"name":"a"},`, maxListed) + `{"name":"b"}`
 	for body, want := range map[string]string{
-		`{"agents":[{"name":"echo"},{"name":"x\u001b"}]}`:         "; the agents there are echo, x\n",
-		`{"agents":[` + many + `]}`:                               "; the agents there are a" + strings.Repeat(", a", maxListed-1) + ", …\n",
+		`{"agents":[{"name":"echo"},{"name":"x\u001b"}]}`:         "; available agents: echo, x\n",
+		`{"agents":[` + many + `]}`:                               "; available agents: a" + strings.Repeat(", a", maxListed-1) + ", …\n",
 		`{"agents":[]}`:                                           "\n",
 		`{"agents":[{"name":"a"},{"name":"b","title":"nobody"}]}`: "; its name there is b\n",
 		`{"agents":[{"name":"Nobody"},{"name":"c"}]}`:             "; its name there is Nobody\n",

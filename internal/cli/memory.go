@@ -143,7 +143,7 @@ type memoryDeleteCmd struct {
 	hubFlags
 	Key     string `arg:"" optional:"" help:"The key of the note." placeholder:"KEY"`
 	Prefix  string `help:"Delete all notes whose keys have this prefix." placeholder:"PREFIX"`
-	Session string `help:"End a session: forget its notes; results that come later become notifications." placeholder:"ID"`
+	Session string `help:"End a session and delete its notes; later results become notifications." placeholder:"ID"`
 	format
 }
 

@@ -23,7 +23,7 @@ type mockCmd struct {
 	Listen         string `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4190" placeholder:"ADDR"`
 	GRPCListen     string `name:"grpc-listen" help:"The address for gRPC, which only the first agent has; without it, gRPC is off." placeholder:"ADDR"`
 	Record         string `help:"Append the requests to this file, one JSON object a line, instead of logging them on standard error." placeholder:"FILE"`
-	AllowAnonymous bool   `help:"Listen on an address that other machines reach. Every caller is answered."`
+	AllowAnonymous bool   `help:"Allow an address that other machines can reach; every caller is answered."`
 }
 
 // Run serves until it is interrupted.

@@ -50,7 +50,7 @@ func (c *tasksFailCmd) Run(ctx context.Context, o *OS) error {
 
 type tasksReassignCmd struct {
 	operatedTask
-	Agent string `required:"" help:"The agent to give it to." placeholder:"NAME"`
+	Agent string `required:"" help:"The agent that gets the task." placeholder:"NAME"`
 }
 
 func (c *tasksReassignCmd) Run(ctx context.Context, o *OS) error {

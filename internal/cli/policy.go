@@ -119,7 +119,7 @@ func questionOf(text string) (*policy.Test, error) {
 		field := keys[key]
 		switch {
 		case !ok || value == "":
-			return nil, usagef("--explain: %q is not like op=send", word)
+			return nil, usagef("--explain: %q must be KEY=VALUE, such as op=send", word)
 		case key == "role":
 			t.Roles = append(t.Roles, value)
 		case field == nil:

@@ -58,7 +58,7 @@ func hookTrouble(k *adminapi.Webhook) string {
 	case k.NextTry != nil:
 		return fmt.Sprintf("%s; try %d at %s", k.LastError, k.Tries+1, timeName(k.NextTry))
 	case k.BreakerUntil != nil:
-		return "its endpoint does not answer; tried again at " + timeName(k.BreakerUntil)
+		return "its endpoint does not respond; next attempt at " + timeName(k.BreakerUntil)
 	case len(k.Dead) == 1:
 		return notDelivered(&k.Dead[0])
 	case len(k.Dead) > 1:
@@ -91,7 +91,7 @@ func (c *pushRedeliverCmd) Run(ctx context.Context, o *OS) error {
 
 func redelivered(l *adminapi.WebhookList) string {
 	if len(l.Webhooks) == 0 {
-		return "Nothing to deliver again.\n"
+		return "Nothing to redeliver.\n"
 	}
 	var b strings.Builder
 	for i := range l.Webhooks {

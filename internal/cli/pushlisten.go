@@ -26,7 +26,7 @@ type pushListenCmd struct {
 	Listen        string   `help:"The address to listen on; port 0 takes any." default:"127.0.0.1:4180" placeholder:"ADDR"`
 	Token         string   `help:"The token that notifications must carry ($$PARLEY_PUSH_TOKEN)." from:"PARLEY_PUSH_TOKEN" placeholder:"TOKEN"`
 	Authorization string   `help:"The scheme and credentials that notifications must carry ($$PARLEY_PUSH_AUTHORIZATION)." from:"PARLEY_PUSH_AUTHORIZATION" placeholder:"\"Bearer X\""`
-	Secret        []string `help:"A secret that notifications may be signed with; repeat it for several ($$PARLEY_PUSH_SECRET)." from:"PARLEY_PUSH_SECRET" placeholder:"whsec_…"`
+	Secret        []string `help:"A secret that notifications may be signed with; may be repeated ($$PARLEY_PUSH_SECRET)." from:"PARLEY_PUSH_SECRET" placeholder:"whsec_…"`
 	format
 	Count int `help:"Stop after this many notifications; repeated ones do not count." placeholder:"N"`
 }

@@ -23,7 +23,7 @@ type sendCmd struct {
 	target
 	output
 	Skill   string   `help:"The skill to request." placeholder:"ID"`
-	Context string   `help:"The context to speak in." placeholder:"ID"`
+	Context string   `help:"The context to use." placeholder:"ID"`
 	Task    string   `help:"The id of the task to answer, or its beginning." placeholder:"ID"`
 	Data    string   `help:"Structured data to send along." placeholder:"JSON"`
 	File    []string `help:"A file to send along; may be repeated." placeholder:"PATH" type:"existingfile" sep:"none"`

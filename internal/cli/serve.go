@@ -34,7 +34,7 @@ const (
 // serveCmd runs a hub. Flags take precedence over the configuration file.
 type serveCmd struct {
 	Listen         string   `help:"The address for HTTP (127.0.0.1:4100)." placeholder:"ADDR"`
-	GRPCListen     string   `name:"grpc-listen" help:"A second address, for gRPC alone, which cards then name; gRPC is also served at the address for HTTP." placeholder:"ADDR"`
+	GRPCListen     string   `name:"grpc-listen" help:"A separate address for gRPC, which cards then name; gRPC is also served at the HTTP address." placeholder:"ADDR"`
 	Data           string   `help:"The data folder (./parley-data; $$PARLEY_DATA)." from:"PARLEY_DATA" placeholder:"DIR"`
 	Store          string   `help:"The store: sqlite, for a file in the data folder, or the address of a PostgreSQL database (sqlite; $$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"sqlite|URL"`
 	Config         string   `help:"The configuration file (parley.yaml here, in ./workspace or in the data folder; $$PARLEY_CONFIG)." from:"PARLEY_CONFIG" placeholder:"FILE"`
@@ -139,7 +139,7 @@ func (c *serveCmd) override(cfg *config.Config) error {
 	case (cfg.TLS.Cert == "") != (cfg.TLS.Key == ""):
 		return usagef("TLS needs --tls-cert and --tls-key")
 	case cfg.TLS.Cert == "" && cfg.TLS.ClientCA != "":
-		return usagef("--client-ca needs --tls-cert: without it callers show no certificates")
+		return usagef("--client-ca needs --tls-cert: callers can present certificates only over TLS")
 	}
 	cfg.NoStreaming = cfg.NoStreaming || c.NoStreaming
 	cfg.Cards.GRPCURL = cmp.Or(c.GRPCURL, cfg.Cards.GRPCURL)

@@ -13,14 +13,14 @@ import (
 )
 
 type shardsCmd struct {
-	List  shardsListCmd  `cmd:"" help:"List the databases of a log, with the number of owners whose tasks each has."`
+	List  shardsListCmd  `cmd:"" help:"List the databases that share the tasks, with the number of owners in each."`
 	Move  shardsMoveCmd  `cmd:"" help:"Move an owner, with all its tasks, to another database while the hubs run."`
 	Drain shardsDrainCmd `cmd:"" help:"Move all owners of a database to the others, and give it no new ones."`
 }
 
 // homeFlags select the home of a log.
 type homeFlags struct {
-	Store string `help:"The address of the home of the log ($$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"URL"`
+	Store string `help:"The address of the home database ($$PARLEY_STORE)." from:"PARLEY_STORE" placeholder:"URL"`
 }
 
 func (f *homeFlags) check() error { return (&databaseFlags{f.Store}).check() }
@@ -117,7 +117,7 @@ func (f *homeFlags) move(ctx context.Context, o *OS, owner task.Owner, to int) e
 
 type shardsDrainCmd struct {
 	homeFlags
-	Undo     bool   `help:"Give the database new owners again. Those that have moved stay where they are."`
+	Undo     bool   `help:"Give the database new owners again. Owners that have moved stay where they are."`
 	Database string `arg:"" help:"The number of the database in the list, or its address without user and password."`
 }
 

@@ -102,7 +102,7 @@ func unauthenticated(err error, key string) error {
 	if key == "" {
 		return fmt.Errorf("%w; give a credential with --api-key or $PARLEY_API_KEY", err)
 	}
-	return fmt.Errorf("%w; the server does not accept the credential that was sent", err)
+	return fmt.Errorf("%w; the server rejected the credential", err)
 }
 
 // flags returns the flags with which another command reaches the same agent.
@@ -152,15 +152,15 @@ func (t *target) missing(ctx context.Context, err error) error {
 	names, meant := t.agents(ctx)
 	switch {
 	case meant != "":
-		return fmt.Errorf("there is no agent %q at %s; its name there is %s", t.Agent, t.URL, meant)
+		return fmt.Errorf("no agent %q at %s; its name there is %s", t.Agent, t.URL, meant)
 	case len(names) == 0:
-		return fmt.Errorf("there is no agent %q at %s", t.Agent, t.URL)
+		return fmt.Errorf("no agent %q at %s", t.Agent, t.URL)
 	}
-	all := "the agents there are " + strings.Join(names, ", ")
+	all := "available agents: " + strings.Join(names, ", ")
 	if near := suggest.Nearest(t.Agent, names); near != "" {
-		all = "did you mean " + near + "? T" + all[1:]
+		all = "did you mean " + near + "? A" + all[1:]
 	}
-	return fmt.Errorf("there is no agent %q at %s; %s", t.Agent, t.URL, all)
+	return fmt.Errorf("no agent %q at %s; %s", t.Agent, t.URL, all)
 }
 
 // agents returns the names of the agents if the URL is that of a hub that lists them. meant is

@@ -95,7 +95,7 @@ func ambiguous(text string, found []adminjson.TaskInfo) error {
 	if len(found) > candidates {
 		b.WriteString("\n  …")
 	}
-	return usagef("the ids of several tasks begin with %q:\n%s", text, b.String())
+	return usagef("several tasks match %q:\n%s", text, b.String())
 }
 
 // resolve replaces the beginning of the id of a task by the id.

@@ -22,7 +22,7 @@ import (
 
 type tasksWatchCmd struct {
 	oneTask
-	NoTree bool `help:"Show the reply alone, not the tasks that the task has delegated to others."`
+	NoTree bool `help:"Show only the reply, not the tasks that were delegated to other agents."`
 }
 
 func (c *tasksWatchCmd) Run(in interrupts, o *OS) error {

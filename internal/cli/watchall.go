@@ -23,8 +23,8 @@ type watchCmd struct {
 	Task     string   `help:"Only events of the tasks with this id." placeholder:"ID"`
 	Context  string   `help:"Only events of the tasks of this context." placeholder:"ID"`
 	Kind     []string `help:"Only these kinds: families such as task, worker, webhook, agent, inbox, dead, audit, hub, or types such as task.status." placeholder:"KIND"`
-	After    string   `help:"Begin after the event with this id; \"first\" means with the oldest. Without it, begin now." placeholder:"ID"`
-	NoFollow bool     `help:"End with the newest event."`
+	After    string   `help:"Start after the event with this id, or with the oldest event if it is \"first\"; by default, start now." placeholder:"ID"`
+	NoFollow bool     `help:"Stop at the newest event."`
 	format
 }
 

@@ -72,7 +72,7 @@ func reapWorkers(among string, log *slog.Logger) {
 		}
 		killed, err := reapWorker(path)
 		if err != nil {
-			log.Warn("the files of an earlier worker are not removed", "folder", path, "error", err)
+			log.Warn("cannot remove the files of an earlier worker", "folder", path, "error", err)
 		}
 		if killed > 0 {
 			log.Warn("ended programs that an earlier worker left running", "count", killed)

@@ -265,7 +265,7 @@ func unknownKey(name string) string {
 func checkRoles(d *yamlfile.Decoder, c *Config) {
 	for i, role := range c.Auth.Roles {
 		if p := (&auth.Principal{ID: "role", Roles: []string{role}}); p.Check() != nil || strings.HasPrefix(role, auth.RoleBus) {
-			d.Problem(nil, "auth.roles["+strconv.Itoa(i)+"]", "%q is not the name of a role", yamlfile.Clip(role))
+			d.Problem(nil, "auth.roles["+strconv.Itoa(i)+"]", "invalid role %q", yamlfile.Clip(role))
 		}
 	}
 	rules, err := c.Policy.Load()

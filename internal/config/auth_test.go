@@ -121,8 +121,8 @@ func TestKeyErrors(t *testing.T) {
 		"auth:\n  api_keys:\n    s3cret0123456789: {agent_id: a}\n    ${KEY}:\n      agent_id: b\n      roles: [amdin]":                         "parley.yaml:6: auth.api_keys[1].roles: unknown role \"amdin\"; the roles are admin; ",
 		"auth:\n  roles: [ops]\n  bearer_tokens: {s3cret0123456789: {agent_id: a, roles: [admin, ops, op]}}":                                    "parley.yaml:3: auth.bearer_tokens[0].roles: unknown role \"op\"; the roles are admin, ops; ",
 		"policy: {rules: [{allow: send, roles: [clerk, 'team-*', '*']}]}\nauth:\n  api_keys: {s3cret0123456789: {agent_id: a, roles: [clark]}}": "parley.yaml:3: auth.api_keys[0].roles: unknown role \"clark\"; the roles are admin, clerk, team-*; ",
-		"auth:\n  roles: ['']":      "auth.roles[0]: \"\" is not the name of a role",
-		"auth:\n  roles: ['bus:a']": "auth.roles[0]: \"bus:a\" is not the name of a role",
+		"auth:\n  roles: ['']":      "auth.roles[0]: invalid role \"\"",
+		"auth:\n  roles: ['bus:a']": "auth.roles[0]: invalid role \"bus:a\"",
 	} {
 		_, err := Parse("parley.yaml", []byte(src), env)
 		if err == nil || !strings.Contains(err.Error(), want) {

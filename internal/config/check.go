@@ -79,7 +79,7 @@ func checkQuestions(d *yamlfile.Decoder, c *Config) {
 			d.Problem(nil, "questions.script", "needs questions.answering_agent, the name of the agent that it is for")
 		}
 	} else if !agentName.MatchString(q.AnsweringAgent) || len(q.AnsweringAgent) > maxAgentName {
-		d.Problem(nil, "questions.answering_agent", "%q is not the name of an agent", yamlfile.Clip(q.AnsweringAgent))
+		d.Problem(nil, "questions.answering_agent", "invalid agent name %q", yamlfile.Clip(q.AnsweringAgent))
 	}
 	for i := range c.Agents {
 		a := &c.Agents[i]
@@ -167,12 +167,12 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 	case a.Name == "":
 		d.Problem(nil, key+".name", "is missing")
 	case !agentName.MatchString(a.Name) || len(a.Name) > maxAgentName:
-		d.Problem(nil, key+".name", "%q is not a name of at most %d lowercase letters, digits and single dashes", yamlfile.Clip(a.Name), maxAgentName)
+		d.Problem(nil, key+".name", "invalid name %q: use at most %d lowercase letters, digits and single dashes", yamlfile.Clip(a.Name), maxAgentName)
 	case a.Name == reservedName:
 		d.Problem(nil, key+".name", "%q is reserved", a.Name)
 	}
 	if !isTitle(a.Title) {
-		d.Problem(nil, key+".title", "%q is not a name of at most %d characters on one line", yamlfile.Clip(a.Title), maxTitle)
+		d.Problem(nil, key+".title", "invalid title %q: use at most %d characters on one line", yamlfile.Clip(a.Title), maxTitle)
 	}
 	checkVariables(d, key+".env", a.Env)
 	checkModes(d, key, a.InputModes, a.OutputModes)
@@ -182,7 +182,7 @@ func checkAgent(d *yamlfile.Decoder, key string, a *Agent) {
 func checkVariables(d *yamlfile.Decoder, key string, env map[string]string) {
 	for name := range env {
 		if !yamlfile.IsVariable(name) {
-			d.Problem(nil, key, "%q is not the name of a variable", yamlfile.Clip(name))
+			d.Problem(nil, key, "invalid variable name %q", yamlfile.Clip(name))
 		}
 	}
 }

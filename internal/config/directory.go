@@ -103,7 +103,7 @@ func checkBroker(d *yamlfile.Decoder, b *Broker) {
 		}
 		for j, name := range s.Among {
 			if name != "*" && !agentName.MatchString(name) {
-				d.Problem(nil, key+".among["+strconv.Itoa(j)+"]", "%q is not the name of an agent, nor *", yamlfile.Clip(name))
+				d.Problem(nil, key+".among["+strconv.Itoa(j)+"]", "%q must be the name of an agent, or *", yamlfile.Clip(name))
 			}
 		}
 		seen[id] = true

@@ -331,7 +331,7 @@ func checkNoProgram(d *yamlfile.Decoder, key string, a *Agent) {
 func checkEndpoint(d *yamlfile.Decoder, key string, a *Agent) {
 	e := &a.Endpoint
 	if e.Backend == "" {
-		d.Problem(nil, key+".backend", "is missing; there is "+BackendA2A)
+		d.Problem(nil, key+".backend", "is missing; must be "+BackendA2A)
 	}
 	if e.BaseURL == "" {
 		d.Problem(nil, key+".base_url", "is missing")
@@ -393,7 +393,7 @@ func checkEndpointAuth(d *yamlfile.Decoder, key string, x *EndpointAuth) {
 		d.Problem(nil, key+".token", "is missing")
 		return
 	case x.Type == "header" && x.Name == "":
-		d.Problem(nil, key+".name", "is missing: which header?")
+		d.Problem(nil, key+".name", "is missing: the name of the header")
 		return
 	case x.Type != "header" && x.Name != "":
 		d.Problem(nil, key+".name", "is for the type header")

@@ -69,7 +69,7 @@ func TestEndpointProblems(t *testing.T) {
 		{"- name: a\n  url: https://x.example\n  command: x\n", "parley.yaml:2: agents[0]: set only one of command, url, endpoint, model and place"},
 		{"- name: a\n  url: https://x.example\n  env: {A: b}\n", "parley.yaml:4: agents[0].env: is for programs, and this agent has no command"},
 		{"- name: a\n  endpoint:\n    backend: soap\n    base_url: https://x.example\n", `parley.yaml:4: agents[0].endpoint.backend: "soap" is not one of a2a`},
-		{"- name: a\n  endpoint:\n    base_url: https://x.example\n", "parley.yaml:3: agents[0].endpoint.backend: is missing; there is a2a"},
+		{"- name: a\n  endpoint:\n    base_url: https://x.example\n", "parley.yaml:3: agents[0].endpoint.backend: is missing; must be a2a"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n", "parley.yaml:3: agents[0].endpoint.base_url: is missing"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_ulr: x\n", "parley.yaml:5: agents[0].endpoint.base_ulr: unknown key; did you mean base_url?"},
 		{
@@ -77,7 +77,7 @@ func TestEndpointProblems(t *testing.T) {
 			"parley.yaml:6: agents[0].endpoint.auth.token: variable SECRET_TOKEN is not set; write ${SECRET_TOKEN:-text} for a default, or $${SECRET_TOKEN} for the literal text",
 		},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {token: t}\n", "parley.yaml:6: agents[0].endpoint.auth.type: is missing: bearer, apiKey, header or oauth2"},
-		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: header, token: t}\n", "parley.yaml:6: agents[0].endpoint.auth.name: is missing: which header?"},
+		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: header, token: t}\n", "parley.yaml:6: agents[0].endpoint.auth.name: is missing: the name of the header"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: oauth2, client_id: c}\n", "parley.yaml:6: agents[0].endpoint.auth.client_secret: is missing"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    auth: {type: bearer, token: t, scope: s}\n", "parley.yaml:6: agents[0].endpoint.auth.type: client_id, client_secret, token_url and scope are for oauth2"},
 		{"- name: a\n  endpoint:\n    backend: a2a\n    base_url: https://x.example\n    tls: {cert: c.pem}\n", "parley.yaml:6: agents[0].endpoint.tls: a certificate needs cert and key"},

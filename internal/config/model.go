@@ -135,7 +135,7 @@ func checkModels(d *yamlfile.Decoder, c *Config) {
 		key := "model_providers[" + strconv.Itoa(i) + "]"
 		checkProvider(d, key, p)
 		if p.Name != "" && slices.Contains(names, p.Name) {
-			d.Problem(nil, key+".name", "another provider also has the name %q", yamlfile.Clip(p.Name))
+			d.Problem(nil, key+".name", "duplicate provider %q", yamlfile.Clip(p.Name))
 		}
 		names = append(names, p.Name)
 	}
@@ -190,7 +190,7 @@ func checkModel(d *yamlfile.Decoder, key string, c *Config, a *Agent) {
 		at := key + ".delegates[" + strconv.Itoa(i) + "]"
 		switch {
 		case !agentName.MatchString(name):
-			d.Problem(nil, at, "%q is not the name of an agent", yamlfile.Clip(name))
+			d.Problem(nil, at, "invalid agent name %q", yamlfile.Clip(name))
 		case name == a.Name:
 			d.Problem(nil, at, "an agent cannot ask itself")
 		case slices.Index(m.Delegates, name) < i:

@@ -51,6 +51,6 @@ func checkPolicy(d *yamlfile.Decoder, p *Policy) {
 	case p.Rules != nil:
 		p.Rules.Compile(d, "policy")
 	case p.File == "" && d.Line("policy") > 0:
-		d.Problem(nil, "policy", "is empty: it names a file, or has rules; without a policy, leave the key out")
+		d.Problem(nil, "policy", "is empty: name a file or list rules, or remove the key")
 	}
 }

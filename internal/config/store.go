@@ -131,7 +131,7 @@ type Parts struct {
 // checkParts reports contradictory limits.
 func checkParts(d *yamlfile.Decoder, p *Parts) {
 	if p.Threshold == 0 && (p.Expiry != 0 || p.Max != 0) {
-		d.Problem(nil, "parts.threshold", "is missing, and without it no part is kept by itself")
+		d.Problem(nil, "parts.threshold", "is missing: without it, no part is stored separately")
 	}
 	if p.Max != 0 && p.Max < p.Threshold {
 		d.Problem(nil, "parts.max", "must be at least parts.threshold")

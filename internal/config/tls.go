@@ -150,7 +150,7 @@ func checkTLS(d *yamlfile.Decoder, t *TLS) {
 	case (t.Cert == "") != (t.Key == ""):
 		d.Problem(nil, "tls", "needs cert and key")
 	case t.Cert == "" && (t.ClientCA != "" || t.ClientCRL != "" || t.Clients != ""):
-		d.Problem(nil, "tls.cert", "is missing: without it callers show no certificates")
+		d.Problem(nil, "tls.cert", "is missing: callers can present certificates only over TLS")
 	case t.Cert == "" && t.HSTS != 0:
 		d.Problem(nil, "tls.cert", "is missing: without it the hub does not speak TLS")
 	case t.Clients == "required" && t.ClientCA == "":

@@ -67,7 +67,7 @@ func checkTrust(d *yamlfile.Decoder, c *Config) {
 		key := "trust.gated[" + strconv.Itoa(i) + "]"
 		switch {
 		case !agentName.MatchString(name) || len(name) > maxAgentName:
-			d.Problem(nil, key, "%q is not the name of an agent", yamlfile.Clip(name))
+			d.Problem(nil, key, "invalid agent name %q", yamlfile.Clip(name))
 		case name == c.Trust.Summarizer:
 			d.Problem(nil, key, "the agent summarises refused work (trust.summarizer)")
 		case name == c.Questions.AnsweringAgent:

@@ -148,7 +148,7 @@ func TestRegisterRefuses(t *testing.T) {
 		says string
 	}{
 		"no name":                {directory.Spec{URL: ok}, directory.ErrInvalid, "name: is missing"},
-		"name":                   {directory.Spec{Name: "A b", URL: ok}, directory.ErrInvalid, "is not a name"},
+		"name":                   {directory.Spec{Name: "A b", URL: ok}, directory.ErrInvalid, "is invalid; use at most"},
 		"reserved":               {directory.Spec{Name: "tasks", URL: ok}, directory.ErrInvalid, "is reserved"},
 		"no URL":                 {directory.Spec{Name: "a"}, directory.ErrInvalid, "url: is missing"},
 		"URL":                    {directory.Spec{Name: "a", URL: "file:///etc/passwd"}, directory.ErrInvalid, "is not a URL"},

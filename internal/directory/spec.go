@@ -211,7 +211,7 @@ func (s *Spec) Check() error {
 	case s.Name == "":
 		return fmt.Errorf("name: is missing")
 	case s.Name != NameOf(string(s.Name)) || len(s.Name) > maxName:
-		return fmt.Errorf("name: %q is not a name of at most %d lowercase letters, digits and single dashes", clip.Runes(string(s.Name), maxQuoted), maxName)
+		return fmt.Errorf("name: %q is invalid; use at most %d lowercase letters, digits and single dashes", clip.Runes(string(s.Name), maxQuoted), maxName)
 	case s.Name == "tasks":
 		return fmt.Errorf("name: %q is reserved", s.Name)
 	case s.Trust != "" && s.Trust != Open && s.Trust != Gated:
@@ -225,9 +225,9 @@ func (s *Spec) Check() error {
 	case s.URL == "" && s.Queue == "" && s.Exchange == "":
 		return fmt.Errorf("url: is missing")
 	case len(s.Exchange) > maxName || strings.ContainsFunc(string(s.Exchange), notOnExchange):
-		return fmt.Errorf("exchange: %q is not a name of at most %d bytes without spaces, dots, * and #", clip.Runes(string(s.Exchange), maxQuoted), maxName)
+		return fmt.Errorf("exchange: %q is invalid; use at most %d bytes without spaces, dots, * and #", clip.Runes(string(s.Exchange), maxQuoted), maxName)
 	case len(s.Queue) > maxQueue || s.Queue != "" && !queueName.MatchString(string(s.Queue)):
-		return fmt.Errorf("queue: %q is not a name of at most %d letters, digits, -, _ and single dots", clip.Runes(string(s.Queue), maxQuoted), maxQueue)
+		return fmt.Errorf("queue: %q is invalid; use at most %d letters, digits, -, _ and single dots", clip.Runes(string(s.Queue), maxQuoted), maxQueue)
 	case s.Transport != "" && s.Transport != HTTP && s.Transport != Queue:
 		return fmt.Errorf("transport: %q must be %s or %s", clip.Runes(s.Transport, maxQuoted), HTTP, Queue)
 	case s.Transport == HTTP && s.URL == "" || s.Transport == Queue && s.Queue == "":

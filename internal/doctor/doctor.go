@@ -201,9 +201,9 @@ func access(f *Facts) []Finding {
 			"remove allow_anonymous",
 		}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && f.NoKeys != "":
-		return []Finding{{Unknown, subject, "whether callers need credentials is not known: " + f.NoKeys, ""}}
+		return []Finding{{Unknown, subject, "cannot determine whether callers need credentials: " + f.NoKeys, ""}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && len(f.Keys) > 0:
-		return []Finding{{Wrong, subject, "no key is valid any more: the hub refuses every caller", "make one with \"parley keys add --data …\""}}
+		return []Finding{{Wrong, subject, "no key is valid: the hub rejects every caller", "make one with \"parley keys add --data …\""}}
 	case f.Issuers+f.rules() == 0 && alive == 0 && open != "":
 		return []Finding{{
 			Wrong, subject, "the hub will not start: there are no keys, and other machines can reach " + open,
@@ -319,7 +319,7 @@ func checks(f *Facts) []Finding {
 
 func disk(f *Facts) []Finding {
 	if f.Total == 0 {
-		return []Finding{{Unknown, "disk", "the free space of the disk is not known", ""}}
+		return []Finding{{Unknown, "disk", "cannot determine the free space of the disk", ""}}
 	}
 	text := fmt.Sprintf("%d MiB of %d MiB are free on the disk of the data folder", f.Free>>20, f.Total>>20)
 	if f.Free < max(minFree, min(f.Total/minShare, enoughFree)) {

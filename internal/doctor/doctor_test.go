@@ -81,7 +81,7 @@ func TestAccess(t *testing.T) {
 		"anonymous, only here": {Facts{Listen: here, AllowAnonymous: true}, "weak callers without"},
 		"does not start":       {Facts{Listen: everywhere}, "wrong the hub will not start"},
 		"all are dead":         {Facts{Listen: here, Keys: []Key{{Dead: true}}}, "wrong no key is valid"},
-		"not known":            {Facts{Listen: here, NoKeys: "the hub does not answer"}, "unknown whether callers"},
+		"not known":            {Facts{Listen: here, NoKeys: "the hub does not answer"}, "unknown cannot determine whether callers"},
 	} {
 		got := access(&tc.facts)[0]
 		if text := string(got.Level) + " " + got.Text; !strings.HasPrefix(text, tc.want) {
@@ -139,8 +139,8 @@ func TestRevocationLists(t *testing.T) {
 		got = append(got, string(f.Level)+" "+f.Text)
 	}
 	want := []string{
-		"wrong the revocation list of CN=ended expired at 2026-05-01T11:59:00Z: its certificates are refused",
-		"weak the revocation list of CN=soon expires at 2026-05-01T13:00:00Z: its certificates are refused after that",
+		"wrong the revocation list of CN=ended expired at 2026-05-01T11:59:00Z: its certificates are rejected",
+		"weak the revocation list of CN=soon expires at 2026-05-01T13:00:00Z: its certificates are rejected after that",
 		"weak the authority CN=none has no list in tls.client_crl: certificates that it has revoked are accepted",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

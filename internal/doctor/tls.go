@@ -83,7 +83,7 @@ func named(f *Facts) []Finding {
 		return []Finding{{Wrong, "tls", "cards name " + f.PublicURL + ", but the hub uses TLS", "name its address with public_url: https://…"}}
 	case f.TLS.Leaf.VerifyHostname(u.Hostname()) != nil:
 		return []Finding{{
-			Wrong, "tls", fmt.Sprintf("cards name %s, but the certificate is for %s: callers refuse it", u.Hostname(), hosts(f.TLS.Leaf)),
+			Wrong, "tls", fmt.Sprintf("cards name %s, but the certificate is for %s: callers reject it", u.Hostname(), hosts(f.TLS.Leaf)),
 			"get a certificate for " + u.Hostname() + ", or put a proxy with one in front",
 		}}
 	}
@@ -114,10 +114,10 @@ func revoked(f *Facts) []Finding {
 		case l.Ends.IsZero():
 		case f.Now.After(l.Ends):
 			out = append(out, Finding{Wrong, "tls", fmt.Sprintf(
-				"the revocation list of %s expired at %s: its certificates are refused", l.Authority, l.Ends.Format(time.RFC3339)), advice})
+				"the revocation list of %s expired at %s: its certificates are rejected", l.Authority, l.Ends.Format(time.RFC3339)), advice})
 		case l.Ends.Sub(f.Now) < listSoon:
 			out = append(out, Finding{Weak, "tls", fmt.Sprintf(
-				"the revocation list of %s expires at %s: its certificates are refused after that", l.Authority, l.Ends.Format(time.RFC3339)), advice})
+				"the revocation list of %s expires at %s: its certificates are rejected after that", l.Authority, l.Ends.Format(time.RFC3339)), advice})
 		}
 	}
 	for _, name := range f.TLS.Unlisted {

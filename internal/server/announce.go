@@ -83,7 +83,7 @@ func (h *Hub) access() string {
 	case h.cfg.AllowAnonymous:
 		return "every caller that reaches the address, without credentials"
 	}
-	return "every caller on this machine, without credentials; no other"
+	return "callers on this machine only, without credentials"
 }
 
 // credentials names the kinds of credentials that the hub accepts.

@@ -171,7 +171,7 @@ func (h *Hub) guardKnown(s *directory.Spec, x a2asrv.AgentExecutor) a2asrv.Agent
 func (h *Hub) missGated() {
 	for _, name := range h.cfg.Trust.Gated {
 		if _, ok := h.engine.Agent(task.Agent(name)); !ok {
-			h.logger.Warn("trust.gated names an agent that is not there", "agent", name)
+			h.logger.Warn("trust.gated names an unknown agent", "agent", name)
 		}
 	}
 }

@@ -264,7 +264,7 @@ func (s *session) use(w *work, c *call, t *llm.Tool) outcome {
 	return o
 }
 
-var errSlow = errors.New("the tool takes too long")
+var errSlow = errors.New("the tool timed out")
 
 // shown returns the result of a tool in the form for the model.
 func (s *session) shown(r *llm.Result) guard.Text {

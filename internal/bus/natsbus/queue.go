@@ -120,7 +120,7 @@ func (r *receiver) prepare(ctx context.Context) (up context.Context, err error) 
 		case permanent(err):
 			return nil, err
 		case up.Err() == nil:
-			r.b.log.Warn("bus: queue is not there yet", "queue", r.at.Name, "error", err)
+			r.b.log.Warn("bus: queue does not exist yet", "queue", r.at.Name, "error", err)
 		}
 		if err := backoff.Sleep(ctx, d); err != nil {
 			return nil, err

@@ -92,16 +92,63 @@ func commandsOf(t *testing.T) (names, lines []string) {
 	return names, lines
 }
 
+// flagEntry matches a flag in a help, with all lines about it.
+var flagEntry = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([\w-]+).*\n(?: {12,}[^- ].*\n)*`)
+
+// commonFlags returns the flags that many commands have, each as one line of a help.
+func commonFlags(helps []string) []string {
+	const many = 20
+	var flags []string
+	count := map[string]int{}
+	for _, text := range helps {
+		for _, entry := range flagEntry.FindAllString(text, -1) {
+			flag := strings.Join(strings.Fields(entry), " ")
+			if count[flag]++; count[flag] == 1 {
+				flags = append(flags, flag)
+			}
+		}
+	}
+	return slices.DeleteFunc(flags, func(flag string) bool { return count[flag] < many })
+}
+
+// withoutFlags returns a help without these flags, and their names except help and quiet.
+func withoutFlags(text string, flags []string) (short string, names []string) {
+	short = flagEntry.ReplaceAllStringFunc(text, func(entry string) string {
+		if !slices.Contains(flags, strings.Join(strings.Fields(entry), " ")) {
+			return entry
+		}
+		if name := flagEntry.FindStringSubmatch(entry)[1]; name != "help" && name != "quiet" {
+			names = append(names, "`--"+name+"`")
+		}
+		return ""
+	})
+	short = strings.TrimSuffix(strings.TrimRight(strings.ReplaceAll(short, "Flags:\n\n", "Flags:\n"), "\n"), "\n\nFlags:")
+	return short + "\n", names
+}
+
 func commandPages(t *testing.T) string {
 	t.Helper()
 	names, lines := commandsOf(t)
+	helps := make([]string, len(names))
+	for i, name := range names {
+		helps[i] = help(t, strings.Fields(name)...)
+	}
+	flags := commonFlags(helps)
+	if len(flags) < 5 {
+		t.Fatalf("many commands have the flags %q; the pattern of this test does not match them", flags)
+	}
 	var list, pages strings.Builder
 	for i, name := range names {
 		fmt.Fprintf(&list, "| [`%s`](#parley-%s) | %s |\n", name, strings.ReplaceAll(name, " ", "-"), lines[i])
-		fmt.Fprintf(&pages, "\n## parley %s\n\n```text\n%s```\n", name, help(t, strings.Fields(name)...))
+		text, others := withoutFlags(helps[i], flags)
+		fmt.Fprintf(&pages, "\n## parley %s\n\n```text\n%s```\n", name, text)
+		if len(others) > 0 {
+			fmt.Fprintf(&pages, "\n[Common flags](#common-flags): %s.\n", strings.Join(others, ", "))
+		}
 	}
 	return "# Commands\n\nThe help of every command of `parley`. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 the task\n" +
-		"waits for input, 4 the server is not reachable.\n\n| Command | |\n|---|---|\n" + list.String() + pages.String()
+		"waits for input, 4 the server is not reachable.\n\n| Command | |\n|---|---|\n" + list.String() +
+		"\n## Common flags\n\nEvery command has `--help` and `--quiet`.\n\n```text\n" + strings.Join(flags, "\n") + "\n```\n" + pages.String()
 }
 
 // sources returns the text of the files of a package without its tests.

@@ -60,7 +60,7 @@ func expand(s string, from sources) (value, after string, err error) {
 	name, fallback, hasFallback := strings.Cut(inner, ":-")
 	switch {
 	case !IsVariable(name):
-		return "", "", fmt.Errorf("%q is not the name of a variable; write $$ for a dollar sign", Clip(name))
+		return "", "", fmt.Errorf("invalid variable name %q; write $$ for a dollar sign", Clip(name))
 	case strings.Contains(fallback, "${"):
 		return "", "", fmt.Errorf("variable %s: the default after :- cannot contain another variable", name)
 	}

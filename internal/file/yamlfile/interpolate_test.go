@@ -27,9 +27,9 @@ func TestInterpolate(t *testing.T) {
 		{"$A $1 $(x) $", "$A $1 $(x) $", ""},
 		{"${NONE}", "", "variable NONE is not set"},
 		{"${A", "", "is not closed"},
-		{"${}", "", "is not the name of a variable"},
-		{"${1A}", "", "is not the name of a variable"},
-		{"${A-b}", "", "is not the name of a variable"},
+		{"${}", "", "invalid variable name"},
+		{"${1A}", "", "invalid variable name"},
+		{"${A-b}", "", "invalid variable name"},
 		{"${A:-${B}}", "", "cannot contain another variable"},
 	} {
 		got, err := interpolate(tt.in, sources{lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
@@ -86,7 +86,7 @@ func TestFiles(t *testing.T) {
 		{"${file:}", "", "names no file", read},
 		{"${file:x", "", "is not closed", read},
 		{"${file:keys/a b:-c}", "", "${file:…} is not expanded here", nil},
-		{"${FILE:x}", "", "is not the name of a variable", read},
+		{"${FILE:x}", "", "invalid variable name", read},
 	} {
 		got, err := interpolate(tt.in, sources{lookup: none, read: tt.read})
 		if got != tt.want || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {

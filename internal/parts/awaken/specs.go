@@ -171,7 +171,7 @@ func (a *agentSpec) modelSpec(d *yamlfile.Decoder, key string, x []a2a.AgentExte
 	}
 	for i, name := range a.Delegates {
 		if directory.NameOf(name) == "" {
-			d.Problem(nil, yamlfile.Join(key, "delegates["+strconv.Itoa(i)+"]"), "%q is not the name of an agent", yamlfile.Clip(name))
+			d.Problem(nil, yamlfile.Join(key, "delegates["+strconv.Itoa(i)+"]"), "invalid agent name %q", yamlfile.Clip(name))
 		}
 		m.Delegates = append(m.Delegates, directory.NameOf(name))
 	}

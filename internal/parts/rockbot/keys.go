@@ -88,7 +88,7 @@ func check(d *yamlfile.Decoder, c *config.Config) {
 		at := "rockbot.serve[" + strconv.Itoa(i) + "]"
 		switch {
 		case !config.IsAgentName(name) && name != k.Name:
-			d.Problem(nil, at, "%q is not the name of an agent", yamlfile.Clip(name))
+			d.Problem(nil, at, "invalid agent name %q", yamlfile.Clip(name))
 		case slices.Index(k.Serve, name) < i:
 			d.Problem(nil, at, "appears twice")
 		case slices.ContainsFunc(c.Agents, func(a config.Agent) bool { return a.Name == name && a.Exchange() != "" }):

@@ -20,7 +20,7 @@ func TestKeys(t *testing.T) {
 		"rockbot: {urls: x}":                                                "parley.yaml:1: rockbot.urls: unknown key; did you mean url?",
 		"rockbot: {url: 'nats://x'}":                                        "parley.yaml:1: rockbot.url: is not the address of a broker like amqp://user:password@host/vhost",
 		"rockbot: {name: a.b}":                                              `parley.yaml:1: rockbot.name: "a.b" is not a name on RockBot's exchange: it has a space, a dot, * or #`,
-		"rockbot:\n  serve: [a, A]":                                         `parley.yaml:2: rockbot.serve[1]: "A" is not the name of an agent`,
+		"rockbot:\n  serve: [a, A]":                                         `parley.yaml:2: rockbot.serve[1]: invalid agent name "A"`,
 		"rockbot:\n  serve: [a, a]":                                         "parley.yaml:2: rockbot.serve[1]: appears twice",
 		"rockbot: {name: " + strings.Repeat("n", 65) + "}":                  "parley.yaml:1: rockbot.name: is longer than 64 bytes",
 		"rockbot: {serve: [a]}\nagents: [{name: a, rockbot: B}]":            `parley.yaml:1: rockbot.serve[0]: "a" is RockBot's itself`,

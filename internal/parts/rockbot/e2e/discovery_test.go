@@ -246,7 +246,7 @@ func refusesAnnouncements(t *testing.T, h *hubtest.Hub, from *rb.Caller) {
 		"skills":          {"Mallory", `{"agentName":"Mallory","skills":"all"}`, `skills: wrong type: string`},
 		"no name":         {"Mallory", `{"skills":[]}`, `agentName is missing`},
 		"no JSON":         {"Mallory", `nonsense`, `invalid character`},
-		"bad characters":  {"a.b", `{"agentName":"a.b"}`, `is not a name of at most`},
+		"bad characters":  {"a.b", `{"agentName":"a.b"}`, `is invalid; use at most`},
 	} {
 		from.Publish(&rb.Wire{Topic: rb.AnnounceTopic, Type: "RockBot.A2A.AgentCard", Source: tt.source, Body: []byte(tt.body)})
 		if err := h.Process().Await(within(t), tt.log); err != nil {
