@@ -47,7 +47,7 @@ func (x *examiner) unknown(where string, lost bool, want, got string) {
 		have := rawjson.Member([]byte(got), name)
 		switch {
 		case lost && have != nil:
-			x.problem("%s has the member %q = %s, which is not lost as docs/dialects.md says", where, name, have)
+			x.problem("%s has the member %q = %s, which is not lost as internal/parts/dialects.md says", where, name, have)
 		case !lost && have == nil:
 			x.problem("%s lacks the member %q in %s", where, name, got)
 		case !lost && !reflect.DeepEqual(exact(string(v)), exact(string(have))):

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// place is the location of an unknown member, named as in docs/dialects.md.
+// place is the location of an unknown member, named as in internal/parts/dialects.md.
 type place string
 
 // The places of requests, then those of answers; numbers are a place of both.
@@ -26,21 +26,21 @@ const (
 	inArtifact  place = "an artifact"
 )
 
-// The ways on which members can be lost, named as in docs/dialects.md.
+// The ways on which members can be lost, named as in internal/parts/dialects.md.
 const (
 	fromCallers = "request of a caller"
 	toAgents    = "request to an agent elsewhere"
 	answers     = "answer"
 )
 
-// placesOf are the places of each way, in the order of docs/dialects.md.
+// placesOf are the places of each way, in the order of internal/parts/dialects.md.
 var placesOf = map[string][]place{
 	fromCallers: {inParams, inConfiguration, inMessage, inPart, inNumbers},
 	toAgents:    {inParams, inConfiguration, inMessage, inPart, inNumbers},
 	answers:     {aroundEvent, inEvent, otherEvents, inTask, inStatus, inMessage, inArtifact, inPart, inNumbers},
 }
 
-// The bindings, named as in docs/dialects.md.
+// The bindings, named as in internal/parts/dialects.md.
 const (
 	rpcV1   = "JSON-RPC v1.0"
 	restV1  = "HTTP+JSON v1.0"
@@ -62,30 +62,30 @@ type loss struct {
 // losses is the list of losses.
 type losses map[loss]bool
 
-// readLosses reads the list in docs/dialects.md. It must have each place of each way for each
+// readLosses reads the list in internal/parts/dialects.md. It must have each place of each way for each
 // binding exactly once.
 func readLosses(t *testing.T) losses {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/dialects.md")
+	text, err := os.ReadFile("../../parts/dialects.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, ok := strings.Cut(string(text), "\n| Unknown members of | In | "+strings.Join(bindings, " | ")+" |\n|---|---|---|---|---|---|---|---|\n")
 	if !ok {
-		t.Fatal("docs/dialects.md has no table of unknown members by binding")
+		t.Fatal("internal/parts/dialects.md has no table of unknown members by binding")
 	}
 	table, _, _ = strings.Cut(table, "\n\n")
-	list, rows := make(losses), strings.Split(table, "\n")
+	list, rows := make(losses), strings.Split(strings.TrimSpace(table), "\n")
 	for _, way := range []string{fromCallers, toAgents, answers} {
 		for _, where := range placesOf[way] {
 			if len(rows) == 0 || !list.read(loss{way: way, place: where}, rows[0]) {
-				t.Fatalf("docs/dialects.md: in the rows %q, want that of %s in %q, with kept or lost for each binding", rows, where, way)
+				t.Fatalf("internal/parts/dialects.md: in the rows %q, want that of %s in %q, with kept or lost for each binding", rows, where, way)
 			}
 			rows = rows[1:]
 		}
 	}
 	if len(rows) > 0 {
-		t.Fatalf("docs/dialects.md: rows that no message is sent for: %q", rows)
+		t.Fatalf("internal/parts/dialects.md: rows that no message is sent for: %q", rows)
 	}
 	return list
 }

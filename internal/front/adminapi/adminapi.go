@@ -1,7 +1,7 @@
 // Package adminapi is the hub's own HTTP interface below /api/v1: the operations of its
 // operator and its command line beside the protocol.
 //
-// The method routes has the list, which docs/api.md and the answer of GET /api/v1/openapi.json
+// The method routes has the list, which docs/reference/api.md and the answer of GET /api/v1/openapi.json
 // describe: agents and their registration, tasks with their trees and logs, the inbox, notes, keys,
 // webhooks, trust levels, dead letters, the audit log, the graph of calls,
 // events and samples.

@@ -21,9 +21,9 @@ import (
 	"github.com/parley-a2a/parley/internal/front/adminapi"
 )
 
-var update = flag.Bool("update", false, "write openapi.json and docs/api.md again")
+var update = flag.Bool("update", false, "write openapi.json and docs/reference/api.md again")
 
-const apiPage = "../../../docs/api.md"
+const apiPage = "../../../docs/reference/api.md"
 
 // TestDescription checks that the description of the API has all routes and no others, with the
 // types of the handlers.
@@ -48,7 +48,7 @@ func TestDescription(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(page(t, doc), string(got)); diff != "" {
-		t.Errorf("docs/api.md is not that of the routes; write it with go test -run TestDescription -update (-want +got):\n%s", diff)
+		t.Errorf("docs/reference/api.md is not that of the routes; write it with go test -run TestDescription -update (-want +got):\n%s", diff)
 	}
 }
 
@@ -344,13 +344,13 @@ func page(t *testing.T, doc object) string {
 const pageHead = `# HTTP API
 
 ` + "`/api/v1`" + ` is the hub's own API beside A2A, for operators, the ` + "`parley`" + ` command and the
-[console](console.md). ` + "`GET /api/v1/openapi.json`" + ` describes it in OpenAPI 3.1, without credentials, so that
+[console](../console.md). ` + "`GET /api/v1/openapi.json`" + ` describes it in OpenAPI 3.1, without credentials, so that
 you can generate a client for any language; this page is generated from it.
 
-[Callers](callers.md) authenticate as for A2A, and a [policy](policy.md) can grant and deny each operation. An
+[Callers](../callers.md) authenticate as for A2A, and a [policy](../policy.md) can grant and deny each operation. An
 administrator is a caller whose key has the role ` + "`admin`" + `, or a caller on the hub's machine while callers need no
 key; operations marked \* are for administrators. Requests of browsers from other origins are rejected. The hub
-[records](audit.md) each change before it makes it.
+[records](../audit.md) each change before it makes it.
 
 - **Bodies** are JSON of at most 64 KiB, 8 MiB for a note, with the type ` + "`application/json`" + `. An unknown member is
   an error. Responses may get further members in later versions.
