@@ -34,7 +34,7 @@ func TestGoMod(t *testing.T) {
 		`(?m)^\s+modernc\.org/sqlite v1\.60\.\d+( // indirect)?$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(mod) {
-			t.Errorf("go.mod has no line like %s; the version is pinned for a reason (docs/design.md)", want)
+			t.Errorf("go.mod has no line like %s; the version is pinned for a reason (internal/README.md)", want)
 		}
 	}
 	if strings.Contains(mod, "\nreplace ") {
