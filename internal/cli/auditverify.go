@@ -175,7 +175,7 @@ func (c *auditVerifyCmd) print(o *OS, rep *verifiedLog) error {
 	return err
 }
 
-// verdictText describes what was verified at a path or an address; by is before each line.
+// verdictText describes the verified log at a path or an address; by is before each line.
 func verdictText(by, at string, rep *adminjson.AuditReport) string {
 	var b strings.Builder
 	for _, problem := range rep.Problems {

@@ -134,7 +134,7 @@ func each[T any](list []T) iter.Seq2[*T, error] {
 	}
 }
 
-// counting adds the number of values to n as they are read.
+// counting adds the number of values read to n.
 func counting[T any](n *int, all iter.Seq2[*T, error]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for v, err := range all {
