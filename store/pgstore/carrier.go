@@ -54,6 +54,18 @@ func (db *DB) carry(ctx context.Context, owner task.Owner) (*carrier, error) {
 	return in, nil
 }
 
+// enroll gives the owner a number, if it has none.
+func (c *carrier) enroll(ctx context.Context) error {
+	if c.number != 0 {
+		return nil
+	}
+	added, err := c.numbers64(ctx, "INSERT INTO owners (name) VALUES ("+bytea(string(c.owner))+") ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id")
+	if err == nil {
+		c.number = added[0]
+	}
+	return err
+}
+
 // triggers returns the statements that enable or disable the triggers that note changes. They wait for the transactions
 // that write, and those that begin meanwhile wait for them; readers do not.
 func triggers(how string) (text string) {

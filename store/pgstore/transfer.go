@@ -43,12 +43,11 @@ func (db *DB) Transfer(ctx context.Context, owner task.Owner, target *DB) (_ *Tr
 	if t.dst, err = target.carry(ctx, owner); err != nil {
 		return nil, err
 	}
-	if t.dst.number == 0 {
-		added, err := t.dst.numbers64(ctx, "INSERT INTO owners (name) VALUES ("+bytea(string(owner))+") ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id")
-		if err != nil {
+	// The first task of an owner may come only after this.
+	for _, c := range []*carrier{t.src, t.dst} {
+		if err := c.enroll(ctx); err != nil {
 			return nil, err
 		}
-		t.dst.number = added[0]
 	}
 	if err := t.dst.clear(ctx); err != nil {
 		return nil, err

@@ -308,7 +308,9 @@ func TestMove(t *testing.T) {
 	t.Parallel()
 	senders := cmp.Or(number(os.Getenv("PARLEY_MOVE_SENDERS")), 6)
 	near, far := pgtest.Shared(t).Database(t), pgtest.Start(t).Database(t)
-	a, b := member(t, options("a", near, far)), member(t, options("b", near, far))
+	first, second := options("a", near, far), options("b", near, far)
+	first.Each.KeepMoments, second.Each.KeepMoments = 1<<21, 1<<21 // the timeline is compared from its beginning
+	a, b := member(t, first), member(t, second)
 	owner, other := owned(a, 0), owned(a, 1)
 	if _, err := a.Parts(time.Hour).Put(blobstore.Key{Owner: owner, Task: "t"}, blobstore.Part{}, bytesOf(1<<20)); err != nil {
 		t.Fatal(err)
@@ -407,6 +409,31 @@ func mover(point string) int {
 	}
 	fmt.Println(db.Move(context.Background(), task.Owner(os.Getenv("PARLEY_OWNER")), number(os.Getenv("PARLEY_TO"))))
 	return 1
+}
+
+// The first task of an owner, who had only a part, comes during a move.
+func TestMoveBeforeTheFirstTask(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Shared(t)
+	near, far := server.Database(t), server.Database(t)
+	a := member(t, options("a", near, far))
+	owner := owned(a, 0)
+	if _, err := a.Parts(time.Hour).Put(blobstore.Key{Owner: owner, Task: "t"}, blobstore.Part{}, bytesOf(1<<10)); err != nil {
+		t.Fatal(err)
+	}
+	var h task.Head
+	a.reached = func(at string) {
+		if at == "watched" {
+			h = tasktest.Append(t, a.Tasks(), tasktest.NewHead(owner, "t"), tasktest.Created(tasktest.At(0), "hello"))
+		}
+	}
+	if err := a.Move(t.Context(), owner, 1); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := a.Tasks().Read(t.Context(), h.Key, 0); err != nil || len(page) != 1 {
+		t.Errorf("the first task after the move: %d entries, %v", len(page), err)
+	}
+	tasktest.Append(t, a.Tasks(), h, tasktest.Status(tasktest.At(1), task.Working, ""))
 }
 
 // A hub that does not know of a move prevents it while the hub is a member. Once it is lost, the owner moves, and
