@@ -93,7 +93,7 @@ func TestLongThread(t *testing.T) {
 	p := w.person()
 	c := p.context(p.send("echo", "message 0"))
 	for i := 1; i < 45; i++ {
-		p.post("/console/context", "context", c, "agent", "echo", "text", fmt.Sprint("message ", i, strings.Repeat(" long", 20_000)))
+		p.post("/console/context", "context", c, "agent", "echo", "text", fmt.Sprint("message ", i, strings.Repeat(" long", 8_000)))
 	}
 	a := p.get("/console/context?context=" + c)
 	wants(t, a, 200, "message 44", "Earlier tasks", "Next message")
